@@ -1,0 +1,156 @@
+"""Configuration: an immutable value. A reload makes a new one; a run keeps the one it started with.
+
+Read from one TOML file of the user's, never from a workspace: a repository must not be able to change what its reader's
+agent may do (A25).
+"""
+
+import os
+import re
+import tomllib
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+import platformdirs
+
+from windlass import limits
+
+ProviderType = Literal["openai", "openai-responses", "anthropic", "scripted"]
+
+
+class ConfigError(Exception):
+    """The file cannot be used; the message names the file, the field and what is expected."""
+
+
+class ModelConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    id: str
+    name: str = ""
+    context_window: int = 128_000
+    default_max_tokens: int = 8_192
+    input_price: float = 0.0  # per million tokens
+    output_price: float = 0.0
+
+
+class ProviderConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    type: ProviderType
+    base_url: str = ""
+    api_key: str = ""
+    api_key_env: str = ""
+    models: list[ModelConfig] = []
+    script: str = ""
+
+    def __repr__(self) -> str:
+        # The default repr would print the key, and a repr ends up in logs and tracebacks (A39).
+        return f"ProviderConfig(type={self.type!r}, base_url={self.base_url!r})"
+
+    def key(self) -> str:
+        return self.api_key or (os.environ.get(self.api_key_env, "") if self.api_key_env else "")
+
+
+class AgentConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    allowed_tools: list[str] = ["*"]
+    max_steps: int = limits.RUN_STEPS
+
+
+class PermissionsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    allow: list[str] = ["view", "ls", "glob", "grep"]
+    ask: list[str] = ["*"]
+    deny: list[str] = []
+    unattended: Literal["wait", "deny"] = "wait"
+    unattended_timeout: str = "24h"
+
+
+class JournalConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    sync: Literal["full", "normal"] = "full"
+    retention_days: int = limits.RETENTION_DAYS
+    retention_mb: int = limits.RETENTION_MB
+
+
+class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The whole file. `model` is `provider/model`; "" means: what the environment offers, else the built-in demo."""
+
+    model: str = ""
+    small_model: str = ""
+    reasoning_effort: str = ""
+    providers: dict[str, ProviderConfig] = {}
+    agent: AgentConfig = AgentConfig()
+    permissions: PermissionsConfig = PermissionsConfig()
+    journal: JournalConfig = JournalConfig()
+
+
+def default_data_dir() -> Path:
+    return Path(platformdirs.user_data_dir("windlass", appauthor=False))
+
+
+def default_config_file() -> Path:
+    return Path(platformdirs.user_config_dir("windlass", appauthor=False)) / "config.toml"
+
+
+def load(path: Path | None, environment: dict[str, str] | None = None) -> Config:
+    """Read the file (a missing default file is an empty one) and fill in what the environment offers."""
+    file = path or default_config_file()
+    try:
+        raw: dict[str, Any] = tomllib.loads(file.read_text("utf-8"))
+    except FileNotFoundError:
+        if path is not None:
+            raise ConfigError(f"There is no config file at {file}. Create it, or leave --config away.") from None
+        raw = {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file} is not valid TOML: {error}.") from None
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be read: {error.strerror}.") from None
+    try:
+        config = msgspec.convert(raw, Config)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{file}: {error}.") from None
+    config = _with_environment(config, os.environ if environment is None else environment)
+    _check(config, file)
+    return config
+
+
+def _with_environment(config: Config, environment: Any) -> Config:
+    """Without a model of the user's choosing: a key in the environment decides, else the demo that needs none."""
+    if config.model:
+        return config
+    if environment.get("ANTHROPIC_API_KEY"):
+        provider = ProviderConfig(
+            type="anthropic", base_url="https://api.anthropic.com", api_key_env="ANTHROPIC_API_KEY"
+        )
+        name, model = "anthropic", "anthropic/claude-sonnet-4-5"
+    elif environment.get("OPENAI_API_KEY"):
+        base = environment.get("OPENAI_BASE_URL") or "https://api.openai.com/v1"
+        provider = ProviderConfig(type="openai", base_url=base, api_key_env="OPENAI_API_KEY")
+        name, model = "openai", "openai/gpt-4.1"
+    else:
+        name, model = "scripted", "scripted/demo"
+        provider = ProviderConfig(type="scripted", models=[ModelConfig(id="demo", name="Built-in demo")])
+    return msgspec.structs.replace(config, model=model, providers={name: provider, **config.providers})
+
+
+def _check(config: Config, file: Path) -> None:
+    for field in ("model", "small_model"):
+        value = getattr(config, field)
+        if not value:
+            continue
+        provider, _, model = value.partition("/")
+        if not model:
+            raise ConfigError(f'{file}: {field} is "{value}"; write it as "provider/model".')
+        if provider not in config.providers:
+            known = ", ".join(sorted(config.providers)) or "none"
+            raise ConfigError(f"{file}: {field} names the provider {provider!r}, but [providers] has: {known}.")
+    for name, provider_config in config.providers.items():
+        if provider_config.type != "scripted" and not provider_config.base_url:
+            raise ConfigError(f"{file}: providers.{name} needs a base_url.")
+    parse_duration(config.permissions.unattended_timeout)
+
+
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?")
+_UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, None: 1.0}
+
+
+def parse_duration(text: str) -> float:
+    """Seconds of "24h", "90s", "10m", "2d" or a bare number."""
+    match = _DURATION.fullmatch(text.strip())
+    if match is None:
+        raise ConfigError(f'"{text}" is not a duration; write 90s, 10m, 24h or 2d.')
+    return float(match[1]) * _UNIT_SECONDS[match[2]]

@@ -1,0 +1,97 @@
+"""The executor contract: `run(spec, events, steer, cancel) -> outcome`.
+
+Any class with an async `run` of this shape executes runs: in this process, in a worker process or elsewhere. These are
+Protocols, so an executor needs nothing of ours but the wire types.
+"""
+
+from typing import Any, Literal, Protocol
+
+import msgspec
+
+from windlass.wire.messages import Message
+from windlass.wire.run_events import RunEvent
+from windlass.wire.runs import Attachment
+
+
+class RunSpec(msgspec.Struct, frozen=True):
+    """Everything an executor is told. `messages` is the conversation so far; its last one is the prompt."""
+
+    run_id: str
+    session_id: str
+    root_session_id: str
+    workspace_path: str
+    prompt: str
+    messages: list[Message]
+    attachments: list[Attachment] = []
+    model: str = ""
+    reasoning_effort: str = ""
+
+
+class RunOutcome(msgspec.Struct, frozen=True):
+    """How the executor sees the end. The owner of the run has the last word (a cancel it knows of wins)."""
+
+    status: Literal["completed", "canceled", "failed"]
+    error: str = ""
+
+
+class PermissionAsk(msgspec.Struct, frozen=True):
+    """What a tool is about to do, said before it does it.
+
+    `resource` is the exact thing acted on (a path, a whole command line): a session grant covers that and nothing wider.
+    """
+
+    tool_call_id: str
+    tool_name: str
+    action: str
+    description: str
+    path: str
+    resource: str
+    params: dict[str, Any] = {}
+    confined: bool = False
+
+
+Verdict = Literal["granted", "denied", "withdrawn", "expired"]
+
+
+class SteerMessage(msgspec.Struct, frozen=True):
+    run_id: str
+    text: str
+    message_id: str
+    attachments: list[Attachment] = []
+
+
+class Events(Protocol):
+    """Where an executor's run events go. After a cancel nothing is taken any more."""
+
+    def emit(self, event: RunEvent) -> None:
+        """Hand over an event; returns at once. Events are taken in the order they were emitted."""
+
+    async def durable(self, event: RunEvent) -> None:
+        """Hand over an event and return when the facts it made are on disk."""
+
+    async def approve(self, ask: PermissionAsk) -> Verdict:
+        """Ask the people (or the policy) and return what was decided. Anything but `granted` means no."""
+
+
+class Steer(Protocol):
+    """Messages that people sent into the run while it was going on."""
+
+    def take(self) -> list[SteerMessage]:
+        """What is waiting now, oldest first, each handed out once. Emit `SteerTaken` for each before the next await."""
+
+    async def next(self) -> SteerMessage:
+        """Wait for the next one."""
+
+
+class Cancel(Protocol):
+    """A token that is set once when the run is to stop."""
+
+    @property
+    def requested(self) -> bool: ...
+
+    async def wait(self) -> None:
+        """Return when the run is to stop."""
+
+
+class Executor(Protocol):
+    async def run(self, spec: RunSpec, events: Events, steer: Steer, cancel: Cancel) -> RunOutcome: ...

@@ -1,0 +1,156 @@
+"""Bodies of requests and answers. Unknown fields in a request are ignored; shapes only ever grow."""
+
+from typing import Any, Literal
+
+import msgspec
+
+from windlass.wire.permissions import Action
+from windlass.wire.runs import Attachment, Disposition, OnBusy, RunState
+
+
+class ErrorBody(msgspec.Struct, omit_defaults=True):
+    """`message` says what is wrong and what to do; `request_id` is in the server's log too."""
+
+    message: str
+    request_id: str = ""
+
+
+class CreateWorkspace(msgspec.Struct, omit_defaults=True):
+    """`data_dir` and `env` are accepted for existing clients, and unused."""
+
+    path: str
+    client_id: str
+    data_dir: str = ""
+    yolo: bool = False
+    debug: bool = False
+    env: list[str] | None = None
+
+
+class SelectedModel(msgspec.Struct):
+    model: str
+    provider: str
+
+
+class ModelInfo(msgspec.Struct):
+    id: str
+    name: str
+    context_window: int
+    default_max_tokens: int
+
+
+class ProviderInfo(msgspec.Struct):
+    id: str
+    name: str
+    type: str
+    models: list[ModelInfo]
+
+
+class WorkspaceConfig(msgspec.Struct):
+    """What a client needs to start, secrets removed."""
+
+    models: dict[str, SelectedModel]
+    providers: dict[str, ProviderInfo]
+    options: dict[str, Any]
+    permissions: dict[str, Any]
+
+
+class Workspace(msgspec.Struct, omit_defaults=True):
+    id: str
+    path: str
+    client_id: str = ""
+    yolo: bool = False
+    debug: bool = False
+    version: str = ""
+    config: WorkspaceConfig | None = None
+    skills: list[Any] = []
+
+
+class CurrentSession(msgspec.Struct):
+    session_id: str
+
+
+class Version(msgspec.Struct):
+    version: str
+    commit: str
+    build_id: str
+    platform: str
+
+
+class Control(msgspec.Struct):
+    command: Literal["shutdown", "shutdown_if_idle"]
+
+
+class CreateSession(msgspec.Struct):
+    title: str = ""
+
+
+class UpdateSession(msgspec.Struct):
+    title: str
+
+
+class Prompt(msgspec.Struct, omit_defaults=True):
+    session_id: str
+    prompt: str
+    run_id: str = ""
+    attachments: list[Attachment] = []
+    on_busy: OnBusy = "enqueue"
+    reasoning_effort: str = ""
+
+
+class Accepted(msgspec.Struct, omit_defaults=True):
+    run_id: str
+    session_id: str
+    state: RunState
+    disposition: Disposition
+    position: int
+    into: str = ""
+
+
+class Canceled(msgspec.Struct):
+    canceled: list[str]
+
+
+class RunStateBody(msgspec.Struct):
+    state: RunState
+
+
+class AgentInfo(msgspec.Struct):
+    is_busy: bool
+    is_ready: bool
+    model: str
+    model_cfg: SelectedModel
+
+
+class AgentInit(msgspec.Struct):
+    interactive: bool = False
+
+
+class PermissionId(msgspec.Struct):
+    """Only the id counts: the scope of an answer is what the server asked, never the client's copy of it."""
+
+    id: str
+
+
+class Grant(msgspec.Struct):
+    permission: PermissionId
+    action: Action
+
+
+class Resolved(msgspec.Struct):
+    resolved: bool
+
+
+class Skip(msgspec.Struct):
+    skip: bool
+
+
+class Ticket(msgspec.Struct):
+    ticket: str
+    path: str
+    expires_in_seconds: int
+
+
+class TokenInfo(msgspec.Struct):
+    name: str
+    scope: str
+    created_at: str

@@ -1,0 +1,49 @@
+"""What people are asked before a tool acts, and what they answered."""
+
+from typing import Any, Literal
+
+import msgspec
+
+Action = Literal["allow", "allow_session", "deny"]
+PermissionOutcome = Literal["asked", "granted", "denied", "withdrawn", "expired"]
+
+
+class By(msgspec.Struct, omit_defaults=True, frozen=True):
+    """Who caused a fact: the name of the token that was used, and the client that used it."""
+
+    name: str
+    client_id: str = ""
+
+
+class PermissionRequest(msgspec.Struct):
+    id: str
+    session_id: str
+    tool_call_id: str
+    tool_name: str
+    description: str
+    action: str
+    params: dict[str, Any]
+    path: str
+    root_session_id: str
+    confined: bool = False
+    run_id: str = ""
+
+
+class PermissionPrivate(msgspec.Struct, omit_defaults=True):
+    """The exact resource that was asked for: what a session grant is keyed by."""
+
+    resource: str
+    granted: bool = False
+    request_id: str = ""
+
+
+class PermissionNotification(msgspec.Struct):
+    """`granted` and `denied` both false: it was asked, withdrawn or expired; `outcome` says which."""
+
+    tool_call_id: str
+    id: str
+    outcome: PermissionOutcome
+    granted: bool
+    denied: bool
+    session_id: str = ""
+    by: By | None = None

@@ -1,0 +1,80 @@
+"""Runs: the execution of one prompt, from accept to terminal."""
+
+from typing import Literal
+
+import msgspec
+
+RunState = Literal[
+    "accepted", "queued", "running", "waiting", "completed", "canceled", "failed", "interrupted"
+]
+Outcome = Literal["completed", "canceled", "failed", "interrupted"]
+Disposition = Literal["started", "queued", "steered"]
+OnBusy = Literal["enqueue", "steer", "reject", "interrupt"]
+
+TERMINAL_STATES: frozenset[str] = frozenset({"completed", "canceled", "failed", "interrupted"})
+
+
+class Usage(msgspec.Struct, frozen=True):
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cache_read_tokens: int = 0
+
+
+class Attachment(msgspec.Struct):
+    """A file sent along with a prompt; `content` is base64."""
+
+    file_path: str
+    file_name: str
+    mime_type: str
+    content: str
+
+
+class Run(msgspec.Struct, omit_defaults=True, kw_only=True):
+    """The state a run is in, as everyone sees it. Fields without a default are always on the wire."""
+
+    id: str
+    session_id: str
+    state: RunState
+    cancel_requested: bool
+    prompt: str
+    disposition: Disposition
+    position: int
+    message_ids: list[str]
+    usage: Usage
+    cost: float
+    created_at: str
+    into: str = ""
+    error: str = ""
+    started_at: str = ""
+    ended_at: str = ""
+
+    @property
+    def is_terminal(self) -> bool:
+        return self.state in TERMINAL_STATES
+
+
+class RunPrivate(msgspec.Struct, omit_defaults=True):
+    """What a run's stored row holds beside its public body: never sent to anyone."""
+
+    number: int
+    digest: str = ""
+    attachments: list[Attachment] = []
+    reasoning_effort: str = ""
+
+
+class RunComplete(msgspec.Struct, omit_defaults=True):
+    """The last word about a run; `text` is the answer, so that a client needs nothing else."""
+
+    session_id: str
+    run_id: str
+    message_id: str
+    text: str = ""
+    error: str = ""
+    cancelled: bool = False
+
+
+class AgentEvent(msgspec.Struct):
+    type: Literal["error"]
+    session_id: str
+    run_id: str
+    error: str

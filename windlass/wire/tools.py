@@ -1,0 +1,100 @@
+"""The port between an agent and its tools.
+
+A tool is asked twice: `plan` says what it would do (and raises ToolError when the arguments make no sense), `run` does
+exactly that. What people approve is the plan; the plan object itself is handed to `run`, so what was approved is what
+is executed (I10).
+"""
+
+from collections.abc import Sequence
+from typing import Any, Literal, Protocol
+
+import msgspec
+
+from windlass.wire.execution import PermissionAsk
+
+
+class ToolError(Exception):
+    """The tool cannot do it. The message goes to the model, so it says what to do instead."""
+
+
+class ToolOutput(msgspec.Struct, frozen=True):
+    """`metadata` is JSON text for clients; the model sees only `content`. `written` lists files to keep a version of."""
+
+    content: str
+    is_error: bool = False
+    metadata: str = ""
+    written: list["WrittenFile"] = []
+
+
+class WrittenFile(msgspec.Struct, frozen=True):
+    path: str
+    content: str
+
+
+class ProcessExit(msgspec.Struct, frozen=True):
+    """`exit_code` is negative for a signal, as in Python's subprocess. `reason` says who ended it."""
+
+    exit_code: int
+    reason: Literal["exited", "killed", "lost"] = "exited"
+
+
+class Process(Protocol):
+    """A process tree the guardian started for us."""
+
+    @property
+    def pid(self) -> int: ...
+
+    @property
+    def output(self) -> int:
+        """Descriptor of the reading end of the pipe that is its standard output and error; the owner closes it."""
+
+    async def wait(self) -> ProcessExit:
+        """Return when the main process has ended and everything it left behind is gone."""
+
+    def kill(self) -> None:
+        """End the whole tree: first politely, after a grace with force. Safe to call twice and after the end."""
+
+
+class Spawner(Protocol):
+    """Starts processes that cannot outlive the server."""
+
+    async def spawn(self, argv: Sequence[str], *, cwd: str, env: dict[str, str]) -> Process: ...
+
+
+class FileRoot(Protocol):
+    """A workspace's directory, held open. No path that goes through it can leave it, not even by a symlink race."""
+
+    @property
+    def path(self) -> str: ...
+
+    def relative(self, path: str) -> str:
+        """The path below the root that is meant; raises ToolError for one outside."""
+
+    def read_bytes(self, path: str, limit: int) -> bytes:
+        """At most `limit` bytes of a regular file; raises ToolError for anything else."""
+
+    def write_bytes(self, path: str, content: bytes) -> None:
+        """Replace or create a regular file, whole or not at all, making missing directories."""
+
+    def list_directory(self, path: str) -> list[tuple[str, str]]:
+        """(name, kind) of the entries, sorted; kind is file, dir, link or other."""
+
+
+class ToolPlan(Protocol):
+    """A tool call that was understood and can be carried out. `ask` is what people are shown."""
+
+    @property
+    def ask(self) -> PermissionAsk: ...
+
+    async def run(self) -> ToolOutput:
+        """Do it. Raises ToolError; a cancel arrives as CancelledError and must leave no process behind."""
+
+
+class Tool(Protocol):
+    name: str
+    description: str
+    schema: dict[str, Any]
+    read_only: bool
+
+    def plan(self, arguments: dict[str, Any], tool_call_id: str) -> ToolPlan:
+        """Understand the arguments and say what would be done, without doing it."""
