@@ -113,8 +113,9 @@ def _with_environment(config: Config, environment: Any) -> Config:
     if config.model:
         return config
     if environment.get("ANTHROPIC_API_KEY"):
+        # Their chat-completions endpoint: one adapter serves both until each has its own.
         provider = ProviderConfig(
-            type="anthropic", base_url="https://api.anthropic.com", api_key_env="ANTHROPIC_API_KEY"
+            type="openai", base_url="https://api.anthropic.com/v1", api_key_env="ANTHROPIC_API_KEY"
         )
         name, model = "anthropic", "anthropic/claude-sonnet-4-5"
     elif environment.get("OPENAI_API_KEY"):

@@ -31,7 +31,9 @@ QUEUE_PER_SESSION = 100  # accepted and not ended; a person never queues more, a
 SESSIONS_PER_WORKSPACE = 10_000  # their ids are in memory while a workspace is open (about 1 KB each)
 OPEN_WORKSPACES = 1_000
 STOP_ASK_SECONDS = 3.0  # what a run is given to stop by itself after a cancel
-STOP_ABORT_SECONDS = 3.0  # and what it is given after it was cancelled again; then it is left behind and its end written
+STOP_ABORT_SECONDS = (
+    3.0  # and what it is given after it was cancelled again; then it is left behind and its end written
+)
 DRAIN_SECONDS = 10.0  # active runs at SIGTERM
 RUN_STEPS = 100  # model calls in one run; an agent that needs more is going in circles
 RUN_SECONDS = 6 * 3600.0  # a run left alone over lunch is fine; one of days is a bug

@@ -4,9 +4,7 @@ from typing import Literal
 
 import msgspec
 
-RunState = Literal[
-    "accepted", "queued", "running", "waiting", "completed", "canceled", "failed", "interrupted"
-]
+RunState = Literal["accepted", "queued", "running", "waiting", "completed", "canceled", "failed", "interrupted"]
 Outcome = Literal["completed", "canceled", "failed", "interrupted"]
 Disposition = Literal["started", "queued", "steered"]
 OnBusy = Literal["enqueue", "steer", "reject", "interrupt"]
