@@ -32,7 +32,7 @@ SESSIONS_PER_WORKSPACE = 10_000  # their ids are in memory while a workspace is 
 OPEN_WORKSPACES = 1_000
 STOP_ASK_SECONDS = 3.0  # what a run is given to stop by itself after a cancel
 STOP_ABORT_SECONDS = (
-    3.0  # and what it is given after it was cancelled again; then it is left behind and its end written
+    3.0  # and what it is given after it was cancelled again; then it is abandoned and its end written
 )
 DRAIN_SECONDS = 10.0  # active runs at SIGTERM
 RUN_STEPS = 100  # model calls in one run; an agent that needs more is going in circles

@@ -37,7 +37,7 @@ class RunOutcome(msgspec.Struct, frozen=True):
 class PermissionAsk(msgspec.Struct, frozen=True):
     """What a tool is about to do, said before it does it.
 
-    `resource` is the exact thing acted on (a path, a whole command line): a session grant covers that and nothing wider.
+    `resource` is the exact thing acted on (a path, a whole command line): a grant covers that and nothing wider.
     """
 
     tool_call_id: str

@@ -65,7 +65,7 @@ Chunk = TextChunk | ReasoningChunk | ToolCallChunk | FinishChunk | UsageChunk
 class ModelError(Exception):
     """The provider refused or broke off. `message` is for a person and never holds a key.
 
-    `retryable` says whether the same request may be sent again; `retry_after` is what the provider asked for, in seconds.
+    `retryable` says whether the same request may be sent again; `retry_after` is what it asked for, in seconds.
     """
 
     def __init__(

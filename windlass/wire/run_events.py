@@ -20,7 +20,7 @@ class MessageStart(msgspec.Struct, tag_field="type", tag="message_start", frozen
 
 
 class Delta(msgspec.Struct, tag_field="type", tag="delta", frozen=True):
-    """Text gained by one field of one part. The first delta of a part names its type (and a tool call's id and name)."""
+    """Text gained by one field of one part. The first of a part names its type (and a tool call's id and name)."""
 
     message_id: str
     part: int

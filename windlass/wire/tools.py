@@ -18,7 +18,7 @@ class ToolError(Exception):
 
 
 class ToolOutput(msgspec.Struct, frozen=True):
-    """`metadata` is JSON text for clients; the model sees only `content`. `written` lists files to keep a version of."""
+    """`metadata` is JSON text for clients; the model sees only `content`. `written`: files to keep a version of."""
 
     content: str
     is_error: bool = False
