@@ -27,7 +27,7 @@ class Attachment(msgspec.Struct):
     content: str
 
 
-class Run(msgspec.Struct, omit_defaults=True, kw_only=True):
+class Run(msgspec.Struct, omit_defaults=True, kw_only=True, frozen=True):
     """The state a run is in, as everyone sees it. Fields without a default are always on the wire."""
 
     id: str
@@ -37,7 +37,7 @@ class Run(msgspec.Struct, omit_defaults=True, kw_only=True):
     prompt: str
     disposition: Disposition
     position: int
-    message_ids: list[str]
+    message_ids: tuple[str, ...]
     usage: Usage
     cost: float
     created_at: str
