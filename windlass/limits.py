@@ -51,7 +51,7 @@ MODEL_LINE_BYTES = 16 * MIB  # one SSE line of a provider
 
 # -- permissions ------------------------------------------------------------------------------------------------------
 PENDING_PERMISSIONS = 1_000  # in a workspace; more than people can answer
-GRANTS_PER_SESSION = 10_000
+GRANTS = 10_000  # remembered answers in a workspace
 UNATTENDED_DENY_SECONDS = 600.0  # a server that follows its clients: nobody came back in ten minutes
 
 # -- lifetimes --------------------------------------------------------------------------------------------------------

@@ -122,7 +122,8 @@ class Lane:
 
     def pending_steers(self, run_id: str) -> list[Entry]:
         """Steered prompts that `run_id` may still take, oldest first."""
-        return [e for e in self._entries.values() if e.is_pending_steer and e.run.into == run_id and not self.covered(e)]
+        steers = (e for e in self._entries.values() if e.is_pending_steer and e.run.into == run_id)
+        return [e for e in steers if not self.covered(e)]
 
     # -- deciding -----------------------------------------------------------------------------------------------------
 
@@ -309,4 +310,5 @@ class Lane:
         return entry
 
     def _run_fact(self, entry: Entry, by: By, change: Literal["created", "updated"] = "updated") -> Fact:
-        return Fact("run", change, entry.run, by, self.session_id, entry.run.id, key=entry.run.id, private=entry.private)
+        run = entry.run
+        return Fact("run", change, run, by, self.session_id, run.id, key=run.id, private=entry.private)

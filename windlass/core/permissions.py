@@ -64,7 +64,7 @@ class Permissions:
         self._grants: dict[GrantKey, None] = {}
 
     def add_grant(self, key: GrantKey) -> None:
-        if len(self._grants) >= limits.GRANTS_PER_SESSION:
+        if len(self._grants) >= limits.GRANTS:
             # The oldest goes: its question is asked again, which is safe; refusing the new one would surprise.
             del self._grants[next(iter(self._grants))]
         self._grants[key] = None
