@@ -48,6 +48,11 @@ MODEL_RETRY_MAX_SECONDS = 30.0
 MODEL_CONNECT_SECONDS = 30.0
 MODEL_SILENCE_SECONDS = 300.0  # reasoning models think for minutes without a byte
 MODEL_LINE_BYTES = 16 * MIB  # one SSE line of a provider
+MODEL_ERROR_BYTES = 64 * KIB  # of the body of a refusal; the sentence in it is short
+MODEL_TRAILER_SECONDS = 0.1  # for the end of a body after its last event, so that the connection can be used again
+MODEL_CONNECTIONS = 1_000  # to one provider; each is a run that is streaming
+TEST_MODEL_CALLS = 1_000  # kept by the model server for tests; a test that leaves more waiting is not looking
+MODEL_RETRY_AFTER_SECONDS = 120.0  # what a provider may ask us to wait: a quota per minute; for longer, people decide
 
 # -- permissions ------------------------------------------------------------------------------------------------------
 PENDING_PERMISSIONS = 1_000  # in a workspace; more than people can answer
@@ -78,7 +83,7 @@ COMMIT_FACTS = 5_000  # in one transaction, so that one commit never takes secon
 RETENTION_DAYS = 30
 RETENTION_MB = 512
 RETENTION_SECONDS = 3600.0  # how often the log is trimmed
-TRIM_FACTS = 2_000  # removed in one commit, so that trimming delays nobody
+TRIM_FACTS = 10_000  # looked at in one go, more than one commit holds, so that trimming delays nobody
 
 # -- tools and processes ----------------------------------------------------------------------------------------------
 TOOL_OUTPUT_CHARACTERS = 30_000  # what a model is shown of a tool's output
@@ -92,3 +97,37 @@ KILL_GRACE_SECONDS = 2.0  # between SIGTERM and SIGKILL; under STOP_ASK_SECONDS 
 GUARDIAN_SPAWN_SECONDS = 10.0
 GUARDIAN_MESSAGE_BYTES = 1 * MIB
 PROCESSES = 200  # tools running at once
+LEFTOVER_GRACE_SECONDS = 0.1  # what a command that ended has left running may finish its last words; then it is killed
+SWEEP_SECONDS = 0.02  # between two rounds of killing: a process needs a moment to die
+GUARDIAN_END_SECONDS = 5.0  # for everything to be over after aclose; over KILL_GRACE_SECONDS, under DRAIN_SECONDS
+DIRECTORY_SCAN_ENTRIES = 100_000  # of one directory, read and sorted; DIRECTORY_ENTRIES is what is shown
+LS_DEPTH = 8  # deeper is a search, not a look around
+VIEW_LINES = 2_000  # shown when no limit is given
+VIEW_LINE_CHARACTERS = 2_000  # longer lines are minified code or data
+DIFF_CHARACTERS = 20_000  # of a change, shown to people before they allow it
+DIFF_LINES = 400  # compared line by line; the comparison is quadratic and must not hold up the event loop
+
+# -- clients and the command line -------------------------------------------------------------------------------------
+CLIENT_CONNECT_SECONDS = 10.0  # a server on another continent answers in one
+CLIENT_REQUEST_SECONDS = 120.0  # deleting a session waits for its runs to end
+CLIENT_RETRIES = 5  # with the waits below about three seconds: a server that restarts is back by then
+CLIENT_RETRY_BASE_SECONDS = 0.1
+CLIENT_RETRY_MAX_SECONDS = 5.0  # the longest pause between two tries to get a stream back
+CLIENT_RETRY_AFTER_SECONDS = 30.0  # a longer Retry-After is the caller's decision, not ours
+CLIENT_GIVE_UP_SECONDS = 300.0  # a script that waits for a run must not hang for ever on a server that is gone
+CLIENT_GOODBYE_SECONDS = 2.0  # leaving is polite, not important: the server's grace does the same a little later
+CLIENT_ANSWER_BYTES = 256 * MIB  # a long session's messages with pictures; more would be a broken server
+CLIENT_EVENT_BYTES = 64 * MIB  # a message of MESSAGE_BYTES, with its JSON escapes and pictures
+CLIENT_SILENCE_SECONDS = 45.0  # three heartbeats of the wire's promise missed: the link is dead, whatever TCP thinks
+TOKEN_FILE_BYTES = 16 * KIB  # a token is 64 bytes; something larger is another file named by mistake
+CONSOLE_LINE_BYTES = 4 * MIB  # PROMPT_CHARACTERS of four bytes each, typed or piped
+CONSOLE_LINES = 100  # typed ahead and not yet acted on; beyond this the terminal waits
+CONSOLE_HISTORY_MESSAGES = 20  # shown on attaching; `windlass sessions show` has them all
+CONSOLE_STATUS_CHARACTERS = 200  # of a tool call on one line
+CONSOLE_PERMISSION_CHARACTERS = 4_000  # of what a tool asks for; more is a file, and is said to be cut
+DOCTOR_DISK_WARN_BYTES = 1024 * MIB  # about twice the retained log with its default bounds
+DOCTOR_DISK_FAIL_BYTES = 64 * MIB  # a commit could fail at any moment
+
+# -- simulation -------------------------------------------------------------------------------------------------------
+SIM_TICK_SECONDS = 0.010  # delays are rounded up to this, so that timers collide; races between timers hide otherwise
+SIM_CALLBACKS = 1_000_000  # in one simulated run; a scenario needs thousands, so this many is a task that spins

@@ -45,9 +45,10 @@ class Claims:
     def client_ids(self) -> list[str]:
         return list(self._clients)
 
-    def has_stream(self, client_id: str) -> bool:
+    def is_attached(self, client_id: str, stream: int) -> bool:
+        """Whether this stream is still a claim: not after its client was released."""
         client = self._clients.get(client_id)
-        return client is not None and bool(client.streams)
+        return client is not None and stream in client.streams
 
     def create(self, client_id: str) -> Hold | None:
         """The client created the workspace: hold it until its first stream. None when it has a stream already."""

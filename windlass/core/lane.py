@@ -37,6 +37,7 @@ class Request(msgspec.Struct, frozen=True):
     run_id: str
     prompt: str
     on_busy: OnBusy = "enqueue"
+    order: int = 0
     digest: str = ""
     attachments: list[Attachment] = []
     reasoning_effort: str = ""
@@ -45,13 +46,16 @@ class Request(msgspec.Struct, frozen=True):
 class Entry:
     """A run that is not terminal, in its lane. `taken` is set on a steered run when another run took its message."""
 
-    __slots__ = ("by", "private", "run", "taken")
+    __slots__ = ("private", "run", "taken")
 
-    def __init__(self, run: Run, private: RunPrivate, by: By) -> None:
+    def __init__(self, run: Run, private: RunPrivate) -> None:
         self.run = run
         self.private = private
-        self.by = by
         self.taken = False
+
+    @property
+    def by(self) -> By:
+        return self.private.by
 
     @property
     def number(self) -> int:
@@ -156,12 +160,14 @@ class Lane:
         )
         private = RunPrivate(
             number=self._next_number,
+            order=request.order,
+            by=by,
             digest=request.digest,
             attachments=request.attachments,
             reasoning_effort=request.reasoning_effort,
         )
         self._next_number += 1
-        entry = Entry(run, private, by)
+        entry = Entry(run, private)
         self._entries[run.id] = entry
         facts.append(self._run_fact(entry, by, "created"))
         return Acceptance(run, facts, stopped)

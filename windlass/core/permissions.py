@@ -91,7 +91,7 @@ class Permissions:
             return Asked("denied", [self._notify(request, "denied", By("limit"))])
         self.pending[request.id] = Pending(request, resource, request.run_id)
         asked = self._notify(request, "asked", by)
-        private = PermissionPrivate(resource, request_id=request.id)
+        private = PermissionPrivate(request.id, request.tool_name, request.action, resource)
         question = Fact(
             "permission_request",
             "created",
@@ -132,8 +132,9 @@ class Permissions:
         return Settled(True, [self._settle(pending, verdict, by)], pending.run_id, verdict)
 
     def _settle(self, pending: Pending, outcome: PermissionOutcome, by: By, remember: bool = False) -> Fact:
-        private = PermissionPrivate(pending.resource, granted=remember, request_id=pending.request.id)
-        return self._notify(pending.request, outcome, by, private)
+        request = pending.request
+        private = PermissionPrivate(request.id, request.tool_name, request.action, pending.resource, granted=remember)
+        return self._notify(request, outcome, by, private)
 
     def _notify(
         self,
@@ -151,6 +152,15 @@ class Permissions:
             session_id=request.session_id,
             by=by,
         )
+        # A grant is lasting state, so its fact has a key and stays in the snapshot when the log is trimmed.
+        key = request.id if private is not None and private.granted else ""
         return Fact(
-            "permission_notification", "created", body, by, request.session_id, request.run_id, private=private
+            "permission_notification",
+            "created",
+            body,
+            by,
+            request.session_id,
+            request.run_id,
+            key=key,
+            private=private,
         )

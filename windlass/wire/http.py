@@ -95,6 +95,7 @@ class Prompt(msgspec.Struct, omit_defaults=True):
     attachments: list[Attachment] = []
     on_busy: OnBusy = "enqueue"
     reasoning_effort: str = ""
+    model: str = ""  # "provider/model"; "" is what the config says
 
 
 class Accepted(msgspec.Struct, omit_defaults=True):

@@ -135,3 +135,10 @@ def text_message(**fields: Any) -> Message:
     """A message of one text part; `text` is the keyword, the rest are the message's fields."""
     text = fields.pop("text")
     return Message(parts=[Text(TextData(text))], **fields)
+
+
+class MessagePrivate(msgspec.Struct, frozen=True):
+    """Where a message stands in its session: ordered by its run's accept number, then by its place in the run."""
+
+    number: int
+    index: int

@@ -30,11 +30,13 @@ class PermissionRequest(msgspec.Struct):
 
 
 class PermissionPrivate(msgspec.Struct, omit_defaults=True):
-    """The exact resource that was asked for: what a session grant is keyed by."""
+    """The exact thing that was asked for: what a session grant is keyed by. `granted`: remember it for the session."""
 
+    request_id: str
+    tool: str
+    action: str
     resource: str
     granted: bool = False
-    request_id: str = ""
 
 
 class PermissionNotification(msgspec.Struct):

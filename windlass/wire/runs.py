@@ -4,6 +4,8 @@ from typing import Literal
 
 import msgspec
 
+from windlass.wire.permissions import By
+
 RunState = Literal["accepted", "queued", "running", "waiting", "completed", "canceled", "failed", "interrupted"]
 Outcome = Literal["completed", "canceled", "failed", "interrupted"]
 Disposition = Literal["started", "queued", "steered"]
@@ -52,9 +54,14 @@ class Run(msgspec.Struct, omit_defaults=True, kw_only=True, frozen=True):
 
 
 class RunPrivate(msgspec.Struct, omit_defaults=True):
-    """What a run's stored row holds beside its public body: never sent to anyone."""
+    """What a run's stored row holds beside its public body: never sent to anyone.
+
+    `number` is its place in its session, `order` its place in the workspace, `by` who sent the prompt.
+    """
 
     number: int
+    order: int = 0
+    by: By = By("")
     digest: str = ""
     attachments: list[Attachment] = []
     reasoning_effort: str = ""

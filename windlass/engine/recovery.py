@@ -1,0 +1,48 @@
+"""What a restart finds: runs that were not over when the server stopped or was killed.
+
+A run a cancel covers ends `canceled`; one that was running ends `interrupted`, its messages made whole from what is on
+disk; queued ones go on in their order (I1, I3).
+"""
+
+import msgspec
+
+from windlass.core.lane import Entry, Lane
+from windlass.engine.workspace import SERVER, Workspace
+from windlass.journal import view
+from windlass.wire.events import Fact
+from windlass.wire.messages import Message, MessagePrivate
+from windlass.wire.permissions import PermissionNotification, PermissionPrivate, PermissionRequest
+
+_INTERRUPTED = "The server stopped while this run was going on. Send the prompt again to go on from here."
+_decode_message = msgspec.json.Decoder(Message).decode
+_decode_permission = msgspec.json.Decoder(PermissionRequest).decode
+
+
+async def recover(workspace: Workspace, opening: view.Opening) -> None:
+    """Bring a workspace that was just loaded to a state in which nothing is half done."""
+    lanes = list(dict.fromkeys(workspace.restore(run) for run in opening.runs))
+    journal = workspace.context.journal
+    found: list[tuple[Lane, Entry, list[tuple[MessagePrivate, Message]]]] = []
+    for lane in lanes:
+        if lane.active is not None:
+            rows = await journal.read(view.run_messages, workspace.id, lane.session_id, lane.active.number)
+            found.append((lane, lane.active, [(place, _decode_message(body)) for place, body in rows]))
+    workspace.log.append([_withdrawn(_decode_permission(body)) for body in opening.permissions])
+    for lane, entry, messages in found:
+        workspace.interrupt(lane, entry, messages, _INTERRUPTED)
+    await workspace.log.durable(workspace.log.head)
+
+
+def _withdrawn(request: PermissionRequest) -> Fact:
+    """No request outlives its run (I11), and the run it belonged to is over."""
+    body = PermissionNotification(
+        tool_call_id=request.tool_call_id,
+        id=request.id,
+        outcome="withdrawn",
+        granted=False,
+        denied=False,
+        session_id=request.session_id,
+        by=SERVER,
+    )
+    private = PermissionPrivate(request.id, request.tool_name, request.action, "")
+    return Fact("permission_notification", "created", body, SERVER, request.session_id, request.run_id, private=private)

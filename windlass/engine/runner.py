@@ -1,0 +1,282 @@
+"""Drives one active run through its executor, and writes its ending.
+
+The owner writes the ending: a task that is cancelled before its first step never enters its `try`, so a run that
+reported its own end would sometimes just vanish. The runner awaits the executor's task, compares with the lane's mark
+in one synchronous line, and records how the run ended.
+"""
+
+import asyncio
+from typing import TYPE_CHECKING, assert_never
+
+import structlog
+
+from windlass import limits
+from windlass.core.lane import Entry, Lane
+from windlass.engine.transcript import Transcript, finished
+from windlass.wire.events import Fact
+from windlass.wire.execution import PermissionAsk, RunOutcome, RunSpec, SteerMessage, Verdict
+from windlass.wire.messages import Message
+from windlass.wire.run_events import (
+    Delta,
+    FileWritten,
+    MessageEnd,
+    MessageStart,
+    PartAdded,
+    ResetMessage,
+    RunEvent,
+    SteerTaken,
+    Step,
+    TodosChanged,
+    UsageGained,
+)
+from windlass.wire.runs import Outcome
+
+if TYPE_CHECKING:
+    from windlass.engine.workspace import Workspace
+
+logger = structlog.get_logger("windlass.run")
+
+
+class ExecutorMisbehaved(Exception):
+    """An executor emitted something the contract does not allow; its run fails."""
+
+
+class CancelToken:
+    """Set once when the run is to stop."""
+
+    def __init__(self) -> None:
+        self._event = asyncio.Event()
+
+    @property
+    def requested(self) -> bool:
+        return self._event.is_set()
+
+    async def wait(self) -> None:
+        await self._event.wait()
+
+    def set(self) -> None:
+        self._event.set()
+
+
+class RunSteer:
+    """Steered prompts that this run may take, each handed out once."""
+
+    def __init__(self, runner: "Runner") -> None:
+        self._runner = runner
+        self._changed = asyncio.Event()
+        self.handed: dict[str, str] = {}  # run id of the steered prompt -> id its message will have
+
+    def take(self) -> list[SteerMessage]:
+        messages = []
+        for entry in self._runner.lane.pending_steers(self._runner.entry.run.id):
+            if entry.run.id in self.handed:
+                continue
+            message_id = self._runner.workspace.context.new_id("msg")
+            self.handed[entry.run.id] = message_id
+            messages.append(SteerMessage(entry.run.id, entry.run.prompt, message_id, entry.private.attachments))
+        return messages
+
+    async def next(self) -> SteerMessage:
+        while True:
+            self._changed.clear()
+            for entry in self._runner.lane.pending_steers(self._runner.entry.run.id):
+                if entry.run.id not in self.handed:
+                    message_id = self.handed[entry.run.id] = self._runner.workspace.context.new_id("msg")
+                    return SteerMessage(entry.run.id, entry.run.prompt, message_id, entry.private.attachments)
+            await self._changed.wait()
+
+    def wake(self) -> None:
+        self._changed.set()
+
+
+class Runner:
+    """One active run: its executor's task, its events, its end."""
+
+    def __init__(self, workspace: "Workspace", lane: Lane, entry: Entry, transcript: Transcript) -> None:
+        self.workspace = workspace
+        self.lane = lane
+        self.entry = entry
+        self.cancel = CancelToken()
+        self.steer = RunSteer(self)
+        self._transcript = transcript
+        self._log = workspace.log
+        self._config = workspace.context.config  # the one it keeps, whatever is reloaded
+        self._stop: asyncio.Event = asyncio.Event()
+        self._stop_outcome: Outcome = "canceled"
+        self._over = False
+
+    # -- the run's life -----------------------------------------------------------------------------------------------
+
+    async def drive(self, start_head: int) -> None:
+        """Execute, wait for the end or for a stop, and record how it ended."""
+        task = asyncio.create_task(self._execute(start_head), name=f"run {self.entry.run.id}")
+        stop = asyncio.create_task(self._stop.wait(), name=f"stop {self.entry.run.id}")
+        await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
+        stop.cancel()
+        if not task.done():
+            await self._stop_task(task)
+        self._finish(*self._judge(task))
+
+    async def _execute(self, start_head: int) -> RunOutcome:
+        # Nothing is done for a run before its start is on disk: a crash must not find a model called for a run that
+        # does not exist, and a cancel that arrives until then finds a run that never called it (B04).
+        await self._log.durable(start_head)
+        messages = await self.workspace.conversation(self.entry.run.session_id)
+        spec = RunSpec(
+            run_id=self.entry.run.id,
+            session_id=self.entry.run.session_id,
+            root_session_id=self.entry.run.session_id,
+            workspace_path=self.workspace.path,
+            prompt=self.entry.run.prompt,
+            messages=messages,
+            attachments=self.entry.private.attachments,
+            model=self._config.model,
+            reasoning_effort=self.entry.private.reasoning_effort or self._config.reasoning_effort,
+        )
+        executor = self.workspace.context.executor(self.workspace, self._config, spec.session_id)
+        return await executor.run(spec, self, self.steer, self.cancel)
+
+    def stop(self, outcome: Outcome = "canceled") -> None:
+        """Stop the run. `outcome` is what it ends as, unless a cancel covers it: then that."""
+        if not self._stop.is_set():
+            self._stop_outcome = outcome
+            self.cancel.set()
+            self._stop.set()
+
+    async def _stop_task(self, task: "asyncio.Task[RunOutcome]") -> None:
+        for seconds in (limits.STOP_ASK_SECONDS, limits.STOP_ABORT_SECONDS):
+            task.cancel()
+            await asyncio.wait({task}, timeout=seconds)
+            if task.done():
+                return
+        logger.warning("executor ignores its cancel and is abandoned", run=self.entry.run.id)
+        self.workspace.abandon(task)
+
+    def _judge(self, task: "asyncio.Task[RunOutcome]") -> tuple[Outcome, str]:
+        """What the executor's end means, before the mark is compared."""
+        if not task.done() or task.cancelled():
+            if self._stop.is_set():
+                return self._stop_outcome, _STOPPED
+            return "failed", "The run's executor stopped by itself."
+        error = task.exception()
+        if error is not None:
+            if not isinstance(error, ExecutorMisbehaved):
+                logger.error("run failed", run=self.entry.run.id, exc_info=error)
+            return "failed", f"The run failed: {type(error).__name__}: {error}"
+        result = task.result()
+        if result.status == "completed":
+            return "completed", ""
+        return "failed", result.error or "The run's executor stopped by itself."
+
+    def _finish(self, outcome: Outcome, error: str) -> None:
+        """The one place where a run ends. No await: what is compared here is what is written (R8, R22)."""
+        self._over = True
+        if self._log.closed:
+            return  # the journal is poisoned; a restart finds the run and says what became of it
+        self.workspace.finish_run(
+            self.lane, self.entry, self._transcript, self.lane.verdict(self.entry, outcome), error
+        )
+
+    # -- the executor's side: Events ----------------------------------------------------------------------------------
+
+    @property
+    def _deaf(self) -> bool:
+        """A covered run writes nothing but its ending (I5)."""
+        return self._over or self._stop.is_set() or self.lane.covered(self.entry)
+
+    def emit(self, event: RunEvent) -> None:
+        if not self._deaf:
+            self._take(event)
+
+    async def durable(self, event: RunEvent) -> None:
+        if self._deaf:
+            raise asyncio.CancelledError
+        head = self._take(event)
+        await self._log.durable(head)
+        if self._deaf:
+            raise asyncio.CancelledError
+
+    async def approve(self, ask: PermissionAsk) -> Verdict:
+        if self._deaf:
+            return "withdrawn"
+        verdict = await self.workspace.ask(self.lane, self.entry, ask, self._config)
+        return "withdrawn" if self._deaf else verdict
+
+    def _take(self, event: RunEvent) -> int:
+        """Turn an event into facts or deltas; returns the head it rests on."""
+        match event:
+            case Delta():
+                return self._delta(event)
+            case MessageStart():
+                return self._message_start(event)
+            case MessageEnd():
+                message = finished(
+                    self._written(event.message_id), event.reason, self._now(), event.message, event.details
+                )
+                return self._append([self._transcript.update(message)])
+            case PartAdded():
+                message = self._written(event.message_id)
+                message.parts.append(event.part)
+                return self._append([self._transcript.update(message)])
+            case ResetMessage():
+                message = self._written(event.message_id)
+                message.parts.clear()
+                return self._append([self._transcript.update(message)])
+            case UsageGained():
+                self.lane.note(self.entry, usage=event.usage, cost=event.cost)
+                return self.workspace.add_usage(self.entry, event)
+            case FileWritten():
+                return self.workspace.add_file(self.entry, event)
+            case TodosChanged():
+                return self.workspace.set_todos(self.entry, event.todos)
+            case SteerTaken():
+                return self._steer_taken(event.run_id)
+            case Step():
+                return self._log.head
+            case _:
+                assert_never(event)
+
+    def _message_start(self, event: MessageStart) -> int:
+        now = self._now()
+        message = Message(
+            id=event.message_id,
+            role=event.role,
+            session_id=self.entry.run.session_id,
+            parts=list(event.parts),
+            model=event.model,
+            provider=event.provider,
+            created_at=now,
+            updated_at=now,
+        )
+        self.lane.note(self.entry, message_id=message.id)
+        return self._append([self._transcript.create(message)])
+
+    def _delta(self, event: Delta) -> int:
+        if self._log.staged_size(event.message_id) + len(event.text) > limits.MESSAGE_BYTES:
+            raise ExecutorMisbehaved("the model's message is longer than this server keeps")
+        try:
+            self._log.delta(event.message_id, event.part, event.text, event.part_type, event.id, event.name)
+        except (KeyError, ValueError) as error:
+            raise ExecutorMisbehaved(f"a delta that fits no message: {error}") from None
+        if event.part_type == "tool_call":
+            self._transcript.call_streamed(event.message_id, event.id, event.name)
+        return self._log.head
+
+    def _written(self, message_id: str) -> Message:
+        message = self._log.staged_message(message_id)
+        if message is None:
+            raise ExecutorMisbehaved("an event for a message that is not being written")
+        return message
+
+    def _steer_taken(self, run_id: str) -> int:
+        message_id = self.steer.handed.get(run_id, "")
+        return self.workspace.steer_taken(self.lane, run_id, message_id, self._transcript)
+
+    def _append(self, facts: list[Fact]) -> int:
+        return self._log.append(facts)
+
+    def _now(self) -> int:
+        return self.workspace.context.clock.seconds()
+
+
+_STOPPED = "The server stopped before the run was over. Send the prompt again to go on."

@@ -1,0 +1,141 @@
+"""Messages that are being written: their text so far, as staged by the run and as published to readers.
+
+A fact of an unfinished message starts a new LiveMessage; deltas add to it; the fact that ends the message holds all of
+it. What readers are shown is only what was published: a prefix of each field.
+"""
+
+import msgspec
+
+from windlass.journal.encoding import plain_event
+from windlass.wire.messages import (
+    Message,
+    Part,
+    Reasoning,
+    ReasoningData,
+    Text,
+    TextData,
+    ToolCall,
+    ToolCallData,
+)
+
+STREAMED_FIELD = {"text": "text", "reasoning": "thinking", "tool_call": "input"}
+
+
+class _LivePart:
+    """One part: whole from the fact it came with, or one streamed field that grows."""
+
+    __slots__ = ("chunks", "length", "part", "published")
+
+    def __init__(self, part: Part) -> None:
+        self.part = part
+        text = _streamed(part)
+        self.chunks = [text]
+        self.length = len(text)
+        self.published = self.length
+
+    def add(self, text: str) -> None:
+        self.chunks.append(text)
+        self.length += len(text)
+
+    def text(self) -> str:
+        if len(self.chunks) > 1:
+            self.chunks = ["".join(self.chunks)]
+        return self.chunks[0]
+
+    def whole(self, upto: int) -> Part:
+        text = self.text()
+        return _with_streamed(self.part, text if upto >= self.length else text[:upto])
+
+
+def new_part(part_type: str, id: str, name: str) -> Part:
+    """An empty part of a type that streams."""
+    match part_type:
+        case "text":
+            return Text(TextData())
+        case "reasoning":
+            return Reasoning(ReasoningData())
+        case "tool_call":
+            return ToolCall(ToolCallData(id=id, name=name, input=""))
+        case _:
+            raise ValueError(f"a part of type {part_type!r} cannot be streamed; emit it whole")
+
+
+def _streamed(part: Part) -> str:
+    match part:
+        case Text():
+            return part.data.text
+        case Reasoning():
+            return part.data.thinking
+        case ToolCall():
+            return part.data.input
+        case _:
+            return ""
+
+
+def _with_streamed(part: Part, text: str) -> Part:
+    match part:
+        case Text():
+            return Text(TextData(text))
+        case Reasoning():
+            return Reasoning(msgspec.structs.replace(part.data, thinking=text))
+        case ToolCall():
+            return ToolCall(msgspec.structs.replace(part.data, input=text))
+        case _:
+            return part
+
+
+class LiveMessage:
+    """One unfinished message. `version` counts what was published, so that readers share one encoding of it."""
+
+    def __init__(self, message: Message) -> None:
+        self.message = message
+        self._parts = [_LivePart(part) for part in message.parts]
+        self._published_parts = len(self._parts)
+        self.version = 0
+        self.checkpointed = 0
+        self._encoded: tuple[int, bytes] = (-1, b"")
+
+    @property
+    def size(self) -> int:
+        return sum(part.length for part in self._parts)
+
+    def ensure_part(self, index: int, part_type: str, id: str = "", name: str = "") -> bool:
+        """Make the part at `index` if it is the next one; True when it is new. Raises ValueError for a hole."""
+        if index < len(self._parts):
+            return False
+        if index > len(self._parts):
+            raise ValueError(f"part {index} of a message that has {len(self._parts)} parts")
+        self._parts.append(_LivePart(new_part(part_type, id, name)))
+        return True
+
+    def part_type(self, index: int) -> str:
+        return str(self._parts[index].part.__struct_config__.tag)
+
+    def add(self, index: int, text: str) -> None:
+        self._parts[index].add(text)
+
+    def publish(self, index: int, length: int) -> int:
+        """`length` more code points of the part are visible now; returns the offset they start at."""
+        part = self._parts[index]
+        at = part.published
+        part.published += length
+        self._published_parts = max(self._published_parts, index + 1)
+        self.version += 1
+        return at
+
+    def staged(self) -> Message:
+        """Everything the run has said so far."""
+        return self._with([part.whole(part.length) for part in self._parts])
+
+    def published(self) -> Message:
+        """Everything readers were shown so far."""
+        return self._with([part.whole(part.published) for part in self._parts[: self._published_parts]])
+
+    def _with(self, parts: list[Part]) -> Message:
+        return msgspec.structs.replace(self.message, parts=parts)
+
+    def encoded(self) -> bytes:
+        """The whole message as an event without id; made once per version, whoever asks."""
+        if self._encoded[0] != self.version:
+            self._encoded = (self.version, plain_event("message", "updated", self.published()))
+        return self._encoded[1]

@@ -1,0 +1,148 @@
+"""A reader of one workspace's log: a position, nothing more.
+
+At the head it takes what is new from the shared tail; behind it, facts from the tail or in pages from disk, until it
+has caught up; then unfinished messages are sent whole, and deltas go on from there. What it hands out is a gap-free,
+duplicate-free, in-order stretch of the log (I13).
+"""
+
+import asyncio
+
+from windlass import limits
+from windlass.journal.encoding import fact_event, plain_event
+from windlass.journal.log import Log
+from windlass.wire.events import Reset
+
+
+class Reader:
+    """`after` is the last fact the client has. With `deltas`, text comes in pieces; without, as whole messages."""
+
+    def __init__(self, log: Log, after: int, deltas: bool) -> None:
+        self._log = log
+        self._deltas = deltas
+        self.seq = after
+        self._position: int | None = None  # in the tail; None while catching up
+        self._versions: dict[str, int] = {}  # of unfinished messages, as last sent whole
+        self._whole_due = 0.0
+
+    async def next(self, heartbeat: float) -> bytes:
+        """What is new, at most one write's worth; b"" after `heartbeat` seconds of silence or when the log closed."""
+        data = await self._next()
+        if data or self._log.closed:
+            return data
+        deadline = asyncio.get_running_loop().time() + heartbeat
+        while not data and not self._log.closed:
+            now = asyncio.get_running_loop().time()
+            if now >= deadline:
+                return b""
+            await self._log.changed(min(deadline, self._wake_at(deadline)) - now)
+            data = await self._next()
+        return data
+
+    def _wake_at(self, deadline: float) -> float:
+        """A whole message that was held back is due before anything new may come."""
+        return self._whole_due if self._stale() else deadline
+
+    async def _next(self) -> bytes:
+        if self._position is not None and self._position < self._log.tail.first:
+            self._position = None  # too slow for the tail: on from the log
+        if self._position is not None:
+            return self._from_tail()
+        if self.seq >= self._log.published:
+            return self._join()
+        if self._log.tail.covers(self.seq):
+            return self._facts_from_tail()
+        if self._log.closed:
+            return b""  # the client comes back with its cursor and reads the rest then
+        return await self._facts_from_disk()
+
+    def _join(self) -> bytes:
+        """Caught up: unfinished messages whole, once; from here on the tail."""
+        self._position = self._log.tail.end
+        self._versions = {id: live.version for id, live in self._log.live.items()}
+        data = b"".join(live.encoded() for live in self._log.live.values())
+        return data or self._from_tail()
+
+    def _from_tail(self) -> bytes:
+        assert self._position is not None
+        key = (self._position, self._deltas)
+        # Readers at the same place share the joined bytes.
+        taken = self._log.join_cache.get(key)
+        if taken is None:
+            taken = self._log.join_cache[key] = self._take(self._position)
+        data, self._position, seq = taken
+        self.seq = max(self.seq, seq)
+        return data if self._deltas else data + self._whole_messages()
+
+    def _take(self, position: int) -> tuple[bytes, int, int]:
+        chunks: list[bytes] = []
+        size, seq = 0, 0
+        for entry in self._log.tail.since(position):
+            if chunks and (
+                size + len(entry.data) > limits.STREAM_WRITE_BYTES or len(chunks) >= limits.STREAM_YIELD_EVENTS
+            ):
+                break
+            position += 1
+            if entry.kind == "fact":
+                seq = entry.seq
+            elif entry.kind == "delta" and not self._deltas:
+                continue
+            chunks.append(entry.data)
+            size += len(entry.data)
+        return b"".join(chunks), position, seq
+
+    def _facts_from_tail(self) -> bytes:
+        chunks: list[bytes] = []
+        size = 0
+        for entry in self._log.tail.since(self._log.tail.index_after(self.seq)):
+            if entry.kind != "fact":
+                continue
+            if chunks and (
+                size + len(entry.data) > limits.STREAM_WRITE_BYTES or len(chunks) >= limits.STREAM_YIELD_EVENTS
+            ):
+                break
+            chunks.append(entry.data)
+            size += len(entry.data)
+            self.seq = entry.seq
+        return b"".join(chunks)
+
+    async def _facts_from_disk(self) -> bytes:
+        chunks = []
+        for row in await self._log.page(self.seq):
+            if row.seq != self.seq + 1:
+                break
+            chunks.append(fact_event(self._log.epoch, row))
+            self.seq = row.seq
+        # The log may have been trimmed under a slow reader: a gap is said, never jumped over (B41).
+        return b"".join(chunks) or self.reset("the log was trimmed while this stream was behind")
+
+    def reset(self, reason: str) -> bytes:
+        """Tell the client that its cursor cannot be honoured, and go on from the head."""
+        self.seq = self._log.published
+        self._position = None
+        return plain_event("reset", "updated", Reset(reason, self._log.epoch, self._log.published))
+
+    # -- without deltas -----------------------------------------------------------------------------------------------
+
+    def _stale(self) -> bool:
+        if self._deltas or self._position is None:
+            return False
+        return any(self._versions.get(id) != live.version for id, live in self._log.live.items())
+
+    def _whole_messages(self) -> bytes:
+        """Unfinished messages that changed, whole; at most 30 flushes a second, and fewer the longer they are."""
+        now = asyncio.get_running_loop().time()
+        if now < self._whole_due or not self._log.live:
+            return b""
+        chunks = []
+        for id, live in self._log.live.items():
+            if self._versions.get(id) != live.version:
+                self._versions[id] = live.version
+                if live.version:  # nothing beyond the fact that started it: that fact said it all
+                    chunks.append(live.encoded())
+        for id in [id for id in self._versions if id not in self._log.live]:
+            del self._versions[id]
+        data = b"".join(chunks)
+        if data:
+            pause = max(limits.WHOLE_MESSAGE_SECONDS, len(data) / limits.WHOLE_MESSAGE_BYTES_PER_SECOND)
+            self._whole_due = now + pause
+        return data
