@@ -1,7 +1,8 @@
 """What every workspace shares: clock, configuration, the journal, and how executors are made."""
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
 
 from windlass.clock import Clock
 from windlass.config import Config
@@ -11,6 +12,7 @@ from windlass.wire.execution import Executor
 if TYPE_CHECKING:
     from windlass.engine.workspace import Workspace
 
+InThread = Callable[..., Awaitable[Any]]
 ExecutorFactory = Callable[["Workspace", Config, str], Executor]
 
 
@@ -34,6 +36,7 @@ class Context:
         executor: ExecutorFactory,
         graces: Graces,
         new_id: Callable[[str], str],
+        in_thread: InThread = asyncio.to_thread,
     ) -> None:
         self.journal = journal
         self.clock = clock
@@ -41,3 +44,4 @@ class Context:
         self.executor = executor
         self.graces = graces
         self.new_id = new_id
+        self.in_thread = in_thread  # for calls that may block; the simulation has no threads

@@ -63,7 +63,7 @@ class Registry:
         self.check_client(client_id)
         self._creating += 1
         try:
-            real = await asyncio.to_thread(self._real_directory, path)
+            real = await self.context.in_thread(self._real_directory, path)
             while True:
                 workspace, opened = await self._open_path(real)
                 # Look again: while it was being opened the client may have left, or others may have closed it.
