@@ -6,7 +6,7 @@ Every decision is a synchronous method: it looks, acts on memory, and stages its
 
 import asyncio
 import hashlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 import structlog
@@ -39,6 +39,7 @@ logger = structlog.get_logger("windlass.workspace")
 _decode_message = msgspec.json.Decoder(Message).decode
 _decode_run = msgspec.json.Decoder(Run).decode
 SERVER = By("server")
+Result = TypeVar("Result")
 
 
 class Workspace:
@@ -204,7 +205,7 @@ class Workspace:
         await self.log.durable(self.log.head)
         if entry is not None:
             return entry.run, entry.private.digest
-        row = await self.context.journal.read_published(self.log, view.run, self.id, run_id)
+        row = await self.read(view.run, self.id, run_id)
         return None if row is None else (_decode_run(row[0]), row[1].digest)
 
     def _release(self, run_id: str) -> None:
@@ -552,8 +553,12 @@ class Workspace:
         rows = await self.context.journal.read(view.messages, self.id, session_id)
         return [_decode_message(row.body) for row in rows or []]
 
+    async def read(self, query: "Callable[..., Result]", *arguments: Any) -> "Result":
+        """A query of the journal's view, answered when everything it saw is visible to streams too."""
+        return await self.context.journal.read_published(self.log, query, *arguments)
+
     async def run(self, run_id: str) -> Run:
-        row = await self.context.journal.read_published(self.log, view.run, self.id, run_id)
+        row = await self.read(view.run, self.id, run_id)
         if row is None:
             raise NotFound("There is no such run in this workspace.")
         return _decode_run(row[0])

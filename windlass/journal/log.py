@@ -275,20 +275,17 @@ class Log:
         self._durable_waiters.insert(index, (seq, waiter))
         await waiter
 
-    async def changed(self, timeout: float | None) -> None:
-        """Return at the next publish, at close, or after `timeout` seconds."""
+    async def changed(self, waker: "asyncio.Future[None]", timeout: float) -> None:
+        """Return at the next publish, at close, when someone resolves `waker`, or after `timeout` seconds."""
         if self.closed:
             return
-        loop = asyncio.get_running_loop()
-        waker: asyncio.Future[None] = loop.create_future()
         self._wakers.add(waker)
-        timer = None if timeout is None else loop.call_later(timeout, _resolve, waker)
+        timer = asyncio.get_running_loop().call_later(timeout, resolve, waker)
         try:
             await waker
         finally:
             self._wakers.discard(waker)
-            if timer is not None:
-                timer.cancel()
+            timer.cancel()
 
     def close(self) -> None:
         """Readers end; nothing is staged any more."""
@@ -315,6 +312,6 @@ def _drop(table: dict[str, Any], key: str) -> None:
     table.pop(key, None)
 
 
-def _resolve(waker: "asyncio.Future[None]") -> None:
+def resolve(waker: "asyncio.Future[None]") -> None:
     if not waker.done():
         waker.set_result(None)

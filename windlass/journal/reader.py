@@ -9,7 +9,7 @@ import asyncio
 
 from windlass import limits
 from windlass.journal.encoding import fact_event, plain_event
-from windlass.journal.log import Log
+from windlass.journal.log import Log, resolve
 from windlass.wire.events import Reset
 
 
@@ -23,24 +23,24 @@ class Reader:
         self._position: int | None = None  # in the tail; None while catching up
         self._versions: dict[str, int] = {}  # of unfinished messages, as last sent whole
         self._whole_due = 0.0
+        self._waker: asyncio.Future[None] | None = None
 
     async def next(self, heartbeat: float) -> bytes:
-        """What is new, at most one write's worth; b"" after `heartbeat` seconds of silence or when the log closed."""
+        """What is new, at most one write's worth; b"" when there was nothing for `heartbeat` seconds, or when woken."""
         data = await self._next()
         if data or self._log.closed:
             return data
-        deadline = asyncio.get_running_loop().time() + heartbeat
-        while not data and not self._log.closed:
-            now = asyncio.get_running_loop().time()
-            if now >= deadline:
-                return b""
-            await self._log.changed(min(deadline, self._wake_at(deadline)) - now)
-            data = await self._next()
-        return data
+        loop = asyncio.get_running_loop()
+        # A whole message that was held back is due before anything new may come.
+        wait = min(heartbeat, max(0.0, self._whole_due - loop.time())) if self._stale() else heartbeat
+        self._waker = loop.create_future()
+        await self._log.changed(self._waker, wait)
+        return await self._next()
 
-    def _wake_at(self, deadline: float) -> float:
-        """A whole message that was held back is due before anything new may come."""
-        return self._whole_due if self._stale() else deadline
+    def wake(self) -> None:
+        """Make a waiting `next` return: its client is gone."""
+        if self._waker is not None:
+            resolve(self._waker)
 
     async def _next(self) -> bytes:
         if self._position is not None and self._position < self._log.tail.first:

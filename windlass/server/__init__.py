@@ -1,1 +1,1 @@
-"""."""
+"""HTTP: who may come in, what they may ask, and the stream they read. Nothing is decided here."""

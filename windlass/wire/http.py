@@ -4,7 +4,6 @@ from typing import Any, Literal
 
 import msgspec
 
-from windlass.wire.permissions import Action
 from windlass.wire.runs import Attachment, Disposition, OnBusy, RunState
 
 
@@ -134,7 +133,7 @@ class PermissionId(msgspec.Struct):
 
 class Grant(msgspec.Struct):
     permission: PermissionId
-    action: Action
+    action: str
 
 
 class Resolved(msgspec.Struct):

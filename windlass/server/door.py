@@ -1,0 +1,233 @@
+"""The door: everything a request must pass before it reaches a route.
+
+In this order: Host, Origin, credential, size, content type. A request that fails one is answered here, and nothing more
+of it is looked at.
+"""
+
+import ipaddress
+import secrets
+import time
+from collections.abc import Iterable
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+import structlog
+
+from windlass import limits
+from windlass.errors import (
+    Forbidden,
+    Misdirected,
+    TooLarge,
+    TooMany,
+    Unauthorized,
+    UnsupportedMedia,
+    WindlassError,
+)
+from windlass.server.tickets import COOKIE
+from windlass.server.tokens import Identity, TokenStore
+from windlass.wire.http import ErrorBody
+
+logger = structlog.get_logger("windlass.http")
+OPEN_PATHS = frozenset({"/v1/health"})
+_SAFE_METHODS = frozenset({"GET", "HEAD"})
+Headers = dict[bytes, bytes]
+
+
+class Door:
+    """An ASGI app around the routes. `trusted`: a Unix socket, whose file mode is the credential."""
+
+    def __init__(self, app: Any, tokens: TokenStore, allow_hosts: Iterable[str] = (), *, trusted: bool = False) -> None:
+        self._app = app
+        self._tokens = tokens
+        self._allowed = frozenset(host.lower() for host in allow_hosts)
+        self._trusted = trusted
+        self._failures: dict[str, tuple[float, int]] = {}  # by peer: start of the window, count
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            return
+        request_id = secrets.token_hex(8)
+        scope["windlass.request_id"] = request_id
+        started = time.perf_counter()
+        status = 0
+
+        async def watched_send(message: Any) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message["headers"], (b"x-request-id", request_id.encode()), *_HEADERS]
+            await send(message)
+
+        structlog.contextvars.clear_contextvars()
+        structlog.contextvars.bind_contextvars(request_id=request_id)
+        name = "-"
+        try:
+            identity = self._admit(scope)
+            name = identity.name
+            scope["windlass.identity"] = identity
+            await self._app(scope, _Body(scope, receive).receive, watched_send)
+        except WindlassError as error:
+            await refuse(error, request_id, watched_send)
+        finally:
+            self._log(scope, status, started, name)
+
+    def _log(self, scope: Any, status: int, started: float, name: str) -> None:
+        milliseconds = round((time.perf_counter() - started) * 1000, 1)
+        log = logger.warning if status >= 400 else logger.debug if scope["method"] in _SAFE_METHODS else logger.info
+        # The path only: a query may hold a ticket. Control characters are escaped by the renderer (A41).
+        log("request", method=scope["method"], path=scope["path"], status=status, ms=milliseconds, token=name)
+
+    # -- the checks ---------------------------------------------------------------------------------------------------
+
+    def _admit(self, scope: Any) -> Identity:
+        headers = self._headers(scope)
+        own_origin = self._check_host(scope, headers)
+        self._check_origin(headers, own_origin)
+        identity = self._identify(scope, headers)
+        self._check_scope(scope, identity)
+        self._check_body(scope, headers)
+        return identity
+
+    def _headers(self, scope: Any) -> Headers:
+        headers: Headers = {}
+        for name, value in scope["headers"]:
+            if name in headers and name in (b"host", b"authorization", b"content-length", b"origin", b"content-type"):
+                raise Misdirected(f"The request has two {name.decode()} headers. Send one.")
+            headers[name] = value
+        return headers
+
+    def _check_host(self, scope: Any, headers: Headers) -> str:
+        """A name that is not ours is a page elsewhere that had its name point here (A4, A8)."""
+        host = headers.get(b"host", b"").decode("latin-1").lower()
+        if self._trusted:
+            return ""
+        try:
+            name = urlsplit(f"//{host}").hostname or ""
+        except ValueError:
+            name = ""
+        if not host or "@" in host or "/" in host or not (_is_loopback(name) or name in self._allowed):
+            raise Misdirected(
+                "This server does not answer to that Host. Use 127.0.0.1 or localhost, or start it with --allow-host."
+            )
+        return f"{scope['scheme']}://{host}"
+
+    def _check_origin(self, headers: Headers, own_origin: str) -> None:
+        origin = headers.get(b"origin")
+        if origin is not None and origin.decode("latin-1").lower() != own_origin:
+            raise Forbidden("Requests from pages of another origin are refused.")
+
+    def _identify(self, scope: Any, headers: Headers) -> Identity:
+        if self._trusted:
+            return Identity("unix-socket", "admin")
+        if scope["path"] in OPEN_PATHS and scope["method"] in _SAFE_METHODS:
+            return Identity("anyone", "read")
+        if scope["path"] == "/" and scope["method"] == "GET" and b"ticket=" in scope["query_string"]:
+            return Identity("ticket", "read")
+        peer = (scope.get("client") or ("-", 0))[0]
+        self._check_guesses(peer)
+        identity = self._from_bearer(headers) or self._from_cookie(scope, headers)
+        if identity is None:
+            self._count_guess(peer)
+            raise Unauthorized("A valid token is needed: send it as 'Authorization: Bearer <token>'.")
+        return identity
+
+    def _from_bearer(self, headers: Headers) -> Identity | None:
+        scheme, _, secret = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
+        return self._tokens.identify(secret) if scheme == "Bearer" and secret else None
+
+    def _from_cookie(self, scope: Any, headers: Headers) -> Identity | None:
+        """The browser sends a cookie by itself, so the page it comes from must be ours too (A3)."""
+        try:
+            cookie = SimpleCookie(headers.get(b"cookie", b"").decode("latin-1")).get(COOKIE)
+        except CookieError:
+            return None
+        if cookie is None:
+            return None
+        site = headers.get(b"sec-fetch-site", b"")
+        if site not in (b"", b"same-origin", b"none"):
+            raise Forbidden("Requests from pages of another site are refused.")
+        if scope["method"] not in _SAFE_METHODS and b"origin" not in headers:
+            raise Forbidden("A request with a cookie needs an Origin.")
+        return self._tokens.identify(cookie.value)
+
+    def _check_guesses(self, peer: str) -> None:
+        since, count = self._failures.get(peer, (0.0, 0))
+        if count >= limits.AUTH_FAILURES_PER_PEER:
+            left = since + limits.AUTH_FAILURE_WINDOW_SECONDS - time.monotonic()
+            if left > 0:
+                raise TooMany("Too many attempts with a wrong token.", retry_after=int(left) + 1)
+            del self._failures[peer]
+
+    def _count_guess(self, peer: str) -> None:
+        now = time.monotonic()
+        since, count = self._failures.get(peer, (now, 0))
+        if now - since > limits.AUTH_FAILURE_WINDOW_SECONDS:
+            since, count = now, 0
+        if len(self._failures) >= 10_000:
+            self._failures.clear()  # bounded: an attacker with that many addresses is not slowed by this anyway
+        self._failures[peer] = (since, count + 1)
+
+    def _check_scope(self, scope: Any, identity: Identity) -> None:
+        if identity.scope == "worker":
+            raise Forbidden("A worker's token opens no client route.")
+        if identity.scope == "read" and scope["method"] not in _SAFE_METHODS:
+            raise Forbidden(f"The token {identity.name} may only read. Use one with the scope operate.")
+
+    def _check_body(self, scope: Any, headers: Headers) -> None:
+        if scope["method"] in _SAFE_METHODS:
+            return
+        length = headers.get(b"content-length", b"0")
+        if not length.isdigit() or int(length) > limits.REQUEST_BODY_BYTES:
+            raise TooLarge(f"The body is larger than {limits.REQUEST_BODY_BYTES // limits.MIB} MiB.")
+        has_body = length != b"0" or b"transfer-encoding" in headers
+        kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+        # Also without a body: a form or text/plain post is what a foreign page can send without asking (A7).
+        if (has_body or kind) and kind != b"application/json":
+            raise UnsupportedMedia("Send JSON, with the header 'Content-Type: application/json'.")
+
+
+class _Body:
+    """Counts what is received, so that a body without a length is bounded too."""
+
+    def __init__(self, scope: Any, receive: Any) -> None:
+        self._receive = receive
+        self._size = 0
+
+    async def receive(self) -> Any:
+        message = await self._receive()
+        if message["type"] == "http.request":
+            self._size += len(message.get("body", b""))
+            if self._size > limits.REQUEST_BODY_BYTES:
+                raise TooLarge(f"The body is larger than {limits.REQUEST_BODY_BYTES // limits.MIB} MiB.")
+        return message
+
+
+async def refuse(error: WindlassError, request_id: str, send: Any) -> None:
+    """Answer with an error; the connection is closed, so that nothing more of a refused body is read."""
+    body = msgspec.json.encode(ErrorBody(error.message, request_id if error.status >= 500 else ""))
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    headers.append((b"connection", b"close"))
+    if isinstance(error, Unauthorized):
+        headers.append((b"www-authenticate", b"Bearer"))
+    if isinstance(error, TooMany):
+        headers.append((b"retry-after", str(error.retry_after).encode()))
+    await send({"type": "http.response.start", "status": error.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-frame-options", b"DENY"),
+)
+
+
+def _is_loopback(name: str) -> bool:
+    if name == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,53 @@
+"""Routes: what people are asked, and their answers."""
+
+from litestar import Response, Router, get, post
+from litestar.datastructures import State
+
+from windlass.engine.workspace import Workspace
+from windlass.errors import BadRequest
+from windlass.server.services import Connection, Services, by_of, raw_list
+from windlass.wire.http import Grant, Resolved, Skip
+from windlass.wire.permissions import PermissionRequest
+
+
+def _workspace(state: State, workspace_id: str) -> Workspace:
+    services: Services = state.services
+    return services.registry.get(workspace_id)
+
+
+@get("/permissions")
+async def list_permissions(state: State, workspace_id: str) -> Response[list[PermissionRequest]]:
+    """What waits for an answer."""
+    workspace = _workspace(state, workspace_id)
+    return raw_list([bytes(body) for body in workspace.log.permissions.values()])
+
+
+@post("/permissions/grant", status_code=200)
+async def grant_permission(state: State, request: Connection, workspace_id: str, data: Grant) -> Resolved:
+    """Answer a request. The first answer decides and is told so; everyone later is told that it did not."""
+    workspace = _workspace(state, workspace_id)
+    match data.action:
+        case "allow" | "allow_session" | "deny":
+            return Resolved(await workspace.resolve(data.permission.id, data.action, by_of(request)))
+        case _:
+            raise BadRequest("action must be one of: allow, allow_session, deny.")
+
+
+@get("/permissions/skip")
+async def get_skip(state: State, workspace_id: str) -> Skip:
+    """Whether questions are skipped in this workspace."""
+    return Skip(_workspace(state, workspace_id).permissions.skip)
+
+
+@post("/permissions/skip", status_code=200)
+async def set_skip(state: State, request: Connection, workspace_id: str, data: Skip) -> Skip:
+    """Skip questions from now on, or ask again. A deny rule is never skipped."""
+    await _workspace(state, workspace_id).set_skip(data.skip, by_of(request))
+    return data
+
+
+router = Router(
+    path="/v1/workspaces/{workspace_id:str}",
+    route_handlers=[list_permissions, grant_permission, get_skip, set_skip],
+    tags=["Permissions"],
+)
