@@ -48,14 +48,14 @@ class ProviderConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class AgentConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    allowed_tools: list[str] = ["*"]
+    allowed_tools: tuple[str, ...] = ("*",)
     max_steps: int = limits.RUN_STEPS
 
 
 class PermissionsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    allow: list[str] = ["view", "ls", "glob", "grep"]
-    ask: list[str] = ["*"]
-    deny: list[str] = []
+    allow: tuple[str, ...] = ("view", "ls", "glob", "grep")
+    ask: tuple[str, ...] = ("*",)
+    deny: tuple[str, ...] = ()
     unattended: Literal["wait", "deny"] = "wait"
     unattended_timeout: str = "24h"
 

@@ -84,6 +84,7 @@ RETENTION_DAYS = 30
 RETENTION_MB = 512
 RETENTION_SECONDS = 3600.0  # how often the log is trimmed
 TRIM_FACTS = 10_000  # looked at in one go, more than one commit holds, so that trimming delays nobody
+REBUILD_DIFFERENCES = 100  # told when the view is compared with the facts; more is one cause repeated
 
 # -- tools and processes ----------------------------------------------------------------------------------------------
 TOOL_OUTPUT_CHARACTERS = 30_000  # what a model is shown of a tool's output

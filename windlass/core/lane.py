@@ -73,6 +73,7 @@ class Acceptance(msgspec.Struct, frozen=True):
     """What the caller is told, and the facts that make it true. `stopped` are the runs an `interrupt` covered."""
 
     run: Run
+    position: int
     facts: list[Fact]
     stopped: list[str] = []
 
@@ -124,6 +125,10 @@ class Lane:
         """What waits and will run: neither active, nor taken by the active run, nor covered."""
         return [e for e in self._entries.values() if e is not self.active and not e.taken and not self.covered(e)]
 
+    def position(self, run_id: str) -> int:
+        """How many runs are ahead of this one; 0 for one that runs or is over."""
+        return next((index for index, id in enumerate(self._entries) if id == run_id), 0)
+
     def pending_steers(self, run_id: str) -> list[Entry]:
         """Steered prompts that `run_id` may still take, oldest first."""
         steers = (e for e in self._entries.values() if e.is_pending_steer and e.run.into == run_id)
@@ -151,7 +156,6 @@ class Lane:
             cancel_requested=False,
             prompt=request.prompt,
             disposition=disposition,
-            position=len(self._entries),
             message_ids=(),
             usage=Usage(),
             cost=0.0,
@@ -168,9 +172,10 @@ class Lane:
         )
         self._next_number += 1
         entry = Entry(run, private)
+        position = len(self._entries)
         self._entries[run.id] = entry
         facts.append(self._run_fact(entry, by, "created"))
-        return Acceptance(run, facts, stopped)
+        return Acceptance(run, position, facts, stopped)
 
     def _disposition(self, on_busy: OnBusy) -> tuple[Disposition, str]:
         if on_busy == "steer" and self.active is not None and not self.covered(self.active):
@@ -217,16 +222,16 @@ class Lane:
         """The head of the lane becomes the active run (I2, I4). A covered one is never started."""
         assert entry is self.head() and not self.covered(entry)
         self.active = entry
-        entry.run = msgspec.structs.replace(entry.run, state="running", started_at=now, position=0)
+        entry.run = msgspec.structs.replace(entry.run, state="running", started_at=now)
         return [self._run_fact(entry, entry.by)]
 
     def steer_taken(self, run_id: str, now: str) -> list[Fact] | None:
         """The active run took this steered prompt; None if it may not (cancelled, or its run is no longer active)."""
-        entry = self._entries.get(run_id)
-        if entry is None or self.active is None or entry not in self.pending_steers(self.active.run.id):
+        entry, active = self._entries.get(run_id), self.active
+        if entry is None or active is None or self.covered(active) or entry not in self.pending_steers(active.run.id):
             return None
         entry.taken = True
-        entry.run = msgspec.structs.replace(entry.run, state="running", started_at=now, position=0)
+        entry.run = msgspec.structs.replace(entry.run, state="running", started_at=now)
         return [self._run_fact(entry, entry.by)]
 
     def set_waiting(self, run_id: str, waiting: bool, by: By) -> list[Fact]:
@@ -251,6 +256,10 @@ class Lane:
             )
             run = msgspec.structs.replace(run, usage=total, cost=run.cost + cost)
         entry.run = run
+
+    def progress(self, entry: Entry) -> list[Fact]:
+        """What the run has gained so far, as a fact."""
+        return [self._run_fact(entry, entry.by)]
 
     def verdict(self, entry: Entry, outcome: Outcome) -> Outcome:
         """How the run really ends: a cancel that covers it wins over whatever the executor came back with (R8, R22)."""
@@ -281,7 +290,7 @@ class Lane:
         failed = ending.outcome in ("failed", "interrupted")
         error = ending.error if failed else ""
         del self._entries[entry.run.id]
-        entry.run = msgspec.structs.replace(entry.run, state=ending.outcome, ended_at=now, error=error, position=0)
+        entry.run = msgspec.structs.replace(entry.run, state=ending.outcome, ended_at=now, error=error)
         facts = [self._run_fact(entry, entry.by)]
         if ending.outcome == "failed":
             event = AgentEvent("error", self.session_id, entry.run.id, error)

@@ -37,6 +37,7 @@ class Context:
         graces: Graces,
         new_id: Callable[[str], str],
         in_thread: InThread = asyncio.to_thread,
+        on_close: "Callable[[Workspace], None]" = lambda workspace: None,
     ) -> None:
         self.journal = journal
         self.clock = clock
@@ -44,4 +45,5 @@ class Context:
         self.executor = executor
         self.graces = graces
         self.new_id = new_id
+        self.on_close = on_close  # lets go of what was made for a workspace, such as its directory's handle
         self.in_thread = in_thread  # for calls that may block; the simulation has no threads

@@ -33,6 +33,7 @@ class Registry:
         self._open: dict[str, Workspace] = {}
         self._opening: dict[str, asyncio.Task[Workspace]] = {}  # by path
         self._creating = 0
+        self.had_clients = False
         self._retired = Retired()
 
     # -- looking ------------------------------------------------------------------------------------------------------
@@ -72,6 +73,7 @@ class Registry:
                 if not workspace.closed:
                     break
             workspace.hold(client_id)
+            self.had_clients = True
         finally:
             self._creating -= 1
             self._close_unneeded()

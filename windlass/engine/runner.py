@@ -166,6 +166,8 @@ class Runner:
         result = task.result()
         if result.status == "completed":
             return "completed", ""
+        if self._stop.is_set():
+            return self._stop_outcome, _STOPPED
         return "failed", result.error or "The run's executor stopped by itself."
 
     def _finish(self, outcome: Outcome, error: str) -> None:

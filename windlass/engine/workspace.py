@@ -160,7 +160,7 @@ class Workspace:
                 run, known = earlier
                 if known != digest:
                     raise Conflict("This run_id was used for another prompt. Choose a new one.")
-                return _accepted(run)
+                return self._accepted(run)
             accepted, head = self._accept(body, digest, by)
         finally:
             # Released in the same turn as the decision: from here on the run itself holds its id.
@@ -190,7 +190,18 @@ class Workspace:
         if acceptance.run.disposition == "steered":
             self._runners[lane.session_id].steer.wake()
         self._pump(lane)
-        return _accepted(acceptance.run), head
+        return self._accepted(acceptance.run), head
+
+    def _accepted(self, run: Run) -> Accepted:
+        lane = self._lanes.get(run.session_id)
+        return Accepted(
+            run_id=run.id,
+            session_id=run.session_id,
+            state=run.state,
+            disposition=run.disposition,
+            position=0 if lane is None else lane.position(run.id),
+            into=run.into,
+        )
 
     async def _reserve(self, run_id: str) -> None:
         """Have the id to oneself while looking it up: else two callers could both find nothing and both accept."""
@@ -293,10 +304,11 @@ class Workspace:
     def _start(self, lane: Lane, entry: Entry) -> None:
         transcript = self._transcript(entry)
         now = self.context.clock
+        user_message = self._user_message(lane, entry, transcript)
         facts = lane.start(entry, now.rfc3339())
         title = self._sessions[lane.session_id].title or _title(entry.run.prompt.strip().partition("\n")[0][:80])
         session = self._session_facts(lane.session_id, entry.by, title=title, updated_at=now.seconds())
-        head = self.log.append([*session, *facts, self._user_message(lane, entry, transcript)])
+        head = self.log.append([*session, *facts, user_message])
         runner = Runner(self, lane, entry, transcript)
         self._runners[lane.session_id] = runner
         task = asyncio.create_task(runner.drive(head), name=f"drive {entry.run.id}")
@@ -367,15 +379,15 @@ class Workspace:
         session = self._sessions.get(entry.run.session_id)
         if session is None:
             return self.log.head
-        return self.log.append(
-            self._session_facts(
-                session.id,
-                entry.by,
-                prompt_tokens=session.prompt_tokens + gained.usage.prompt_tokens,
-                completion_tokens=session.completion_tokens + gained.usage.completion_tokens,
-                cost=session.cost + gained.cost,
-            )
+        totals = self._session_facts(
+            session.id,
+            entry.by,
+            prompt_tokens=session.prompt_tokens + gained.usage.prompt_tokens,
+            completion_tokens=session.completion_tokens + gained.usage.completion_tokens,
+            cost=session.cost + gained.cost,
         )
+        # The run's own figures too: a crash would lose them otherwise.
+        return self.log.append([*totals, *self._lanes[session.id].progress(entry)])
 
     def set_todos(self, entry: Entry, todos: list[Todo]) -> int:
         return self.log.append(self._session_facts(entry.run.session_id, entry.by, todos=todos))
@@ -587,6 +599,8 @@ class Workspace:
         on_disk = {message.id: message for _, message in messages}
         for place, message in messages:
             transcript.follow(message, place)
+            if message.id not in entry.run.message_ids:
+                lane.note(entry, message_id=message.id)
         transcript.added = len(messages)  # the session's count is brought up when a run ends: these were not in it yet
         outcome = lane.verdict(entry, "interrupted")
         self._finish(lane, entry, transcript, outcome, error, written=on_disk.get)
@@ -615,18 +629,8 @@ class Workspace:
         self._timers.clear()
         if self._unattended is not None:
             self._unattended.cancel()
+        self.context.on_close(self)
         self.context.journal.close_log(self.log)
-
-
-def _accepted(run: Run) -> Accepted:
-    return Accepted(
-        run_id=run.id,
-        session_id=run.session_id,
-        state=run.state,
-        disposition=run.disposition,
-        position=run.position,
-        into=run.into,
-    )
 
 
 def _digest(body: Prompt) -> str:

@@ -38,7 +38,6 @@ class Run(msgspec.Struct, omit_defaults=True, kw_only=True, frozen=True):
     cancel_requested: bool
     prompt: str
     disposition: Disposition
-    position: int
     message_ids: tuple[str, ...]
     usage: Usage
     cost: float

@@ -1,0 +1,45 @@
+"""What an agent is made of: its model, its tools, its bounds. Built once by whoever composes the process."""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+
+from windlass import limits
+from windlass.agent.prompt import system_prompt
+from windlass.wire.execution import RunSpec
+from windlass.wire.model import Model
+from windlass.wire.runs import Usage
+from windlass.wire.tools import Tool
+
+ToolFactory = Callable[[RunSpec], Sequence[Tool]]  # the tools of one run: they know its workspace
+PromptBuilder = Callable[[str, Sequence[str]], str]  # (workspace path, names of the tools) -> system prompt
+
+
+@dataclass(frozen=True)
+class Prices:
+    """Per million tokens, in whatever currency the user counts."""
+
+    input: float = 0.0
+    output: float = 0.0
+
+    def cost(self, usage: Usage) -> float:
+        return (usage.prompt_tokens * self.input + usage.completion_tokens * self.output) / 1_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentSettings:
+    """`context_window` and `default_max_tokens` in tokens; 0 means unknown, then the provider decides."""
+
+    model: Model
+    model_name: str
+    provider_name: str
+    tools: ToolFactory
+    new_message_id: Callable[[], str]
+    prompt: PromptBuilder = system_prompt
+    max_steps: int = limits.RUN_STEPS
+    context_window: int = 0
+    default_max_tokens: int = 0
+    prices: Prices = Prices()
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep  # between retries; a simulation brings its own
+    jitter: random.Random = field(default_factory=random.Random)

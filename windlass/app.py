@@ -1,0 +1,378 @@
+"""The composition root: builds every object of a server once, and takes them down in order.
+
+The only file that knows every room.
+"""
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import shlex
+import signal
+import ssl
+import sys
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from pathlib import Path
+
+import msgspec
+import structlog
+
+from windlass import __version__, config, limits, logs
+from windlass.agent.executor import AgentExecutor
+from windlass.agent.settings import AgentSettings, Prices
+from windlass.clock import Clock
+from windlass.engine.context import Context, Graces
+from windlass.engine.registry import Registry
+from windlass.engine.workspace import Workspace
+from windlass.errors import Invalid, WindlassError
+from windlass.guardian.handle import Guardian
+from windlass.ids import new_id
+from windlass.journal.journal import Journal
+from windlass.journal.sqlite import SqliteBackend
+from windlass.journal.writer import ThreadWriter
+from windlass.models.providers import build_model
+from windlass.server.app import create_app
+from windlass.server.door import Door
+from windlass.server.listener import Listener
+from windlass.server.private_files import private_directory, write_private
+from windlass.server.services import Services
+from windlass.server.tickets import Tickets
+from windlass.server.tokens import TokenStore
+from windlass.tools.bash import Bash
+from windlass.tools.edit import Edit
+from windlass.tools.environment import child_environment
+from windlass.tools.files import WorkspaceRoot
+from windlass.tools.ls import Ls
+from windlass.tools.registry import ToolRegistry
+from windlass.tools.view import View
+from windlass.tools.write import Write
+from windlass.wire.execution import Executor
+from windlass.wire.http import ModelInfo, ProviderInfo, SelectedModel, WorkspaceConfig
+from windlass.wire.model import Model
+from windlass.wire.tools import Tool
+
+logger = structlog.get_logger("windlass")
+
+
+class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What `windlass serve` was asked for."""
+
+    listen: list[str]
+    allow_host: list[str] = []
+    tls_cert: str | None = None
+    tls_key: str | None = None
+    data_dir: Path | None = None
+    config: Path | None = None
+    ready_file: Path | None = None
+    exit_when_idle: bool = False
+    create_grace: float = limits.CREATE_GRACE_SECONDS
+    detach_grace: float = limits.DETACH_GRACE_SECONDS
+    linger: float = limits.LINGER_SECONDS
+    drain: float = limits.DRAIN_SECONDS
+
+
+def serve(options: ServeOptions) -> int:
+    """Run a server until it is told to leave; returns the process's exit code."""
+    logs.configure(os.environ.get("WINDLASS_LOG", "info"))
+    try:
+        import uvloop
+
+        runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
+    except ImportError:  # where uvloop is not to be had, the standard loop serves
+        runner = asyncio.Runner()
+    with runner:
+        try:
+            return runner.run(Server(options).run())
+        except WindlassError as error:
+            print(f"windlass: {error.message}", file=sys.stderr)
+            return 1
+
+
+class Server:
+    """One server process, from its data directory's lock to its last flush."""
+
+    def __init__(self, options: ServeOptions) -> None:
+        self._options = options
+        self._data_dir = options.data_dir or config.default_data_dir()
+        self._leave = asyncio.Event()
+        self._poison = ""
+        self._config = config.load(options.config)
+        self._models: dict[str, Model] = {}
+        self._roots: dict[str, WorkspaceRoot] = {}
+        self._linger: asyncio.TimerHandle | None = None
+        self._background: set[asyncio.Task[None]] = set()
+
+    async def run(self) -> int:
+        private_directory(self._data_dir)
+        with only_server(self._data_dir):
+            async with self._journal() as journal, self._guardian() as self._spawner:
+                await self._serve(journal)
+        if self._poison:
+            print(f"windlass: the journal could not be written: {self._poison}", file=sys.stderr)
+            return 1
+        return 0
+
+    # -- building -----------------------------------------------------------------------------------------------------
+
+    @contextlib.asynccontextmanager
+    async def _journal(self) -> AsyncIterator[Journal]:
+        backend = SqliteBackend(self._data_dir / "journal.db", self._config.journal.sync)
+        journal = Journal(ThreadWriter(backend), Clock(), self._on_poison)
+        try:
+            yield journal
+        finally:
+            await journal.close()
+
+    @contextlib.asynccontextmanager
+    async def _guardian(self) -> AsyncIterator[Guardian]:
+        guardian = await Guardian.start()
+        try:
+            yield guardian
+        finally:
+            await guardian.aclose()
+            for model in self._models.values():
+                await model.aclose()
+
+    def _on_poison(self, reason: str) -> None:
+        """The disk refused: leave at once, saying why. A restart finds everything that was acknowledged."""
+        logger.critical("journal poisoned", reason=reason)
+        self._poison = reason
+        self._leave.set()
+
+    async def _serve(self, journal: Journal) -> None:
+        options = self._options
+        unattended = limits.UNATTENDED_DENY_SECONDS if options.exit_when_idle else None
+        graces = Graces(options.create_grace, options.detach_grace, unattended)
+        context = Context(journal, journal.clock, self._config, self._executor, graces, new_id, on_close=self._let_go)
+        registry = Registry(context, str(self._data_dir), self._on_idle)
+        self._registry = registry
+        self._check_models()
+        tokens = TokenStore(self._data_dir)
+        secret = tokens.first()
+        services = Services(
+            registry, tokens, Tickets(tokens, journal.clock), self._describe, self._reload, self._leave_if_idle
+        )
+        app = create_app(services)
+        await registry.recover()
+        listeners = self._listeners(app, tokens)
+        urls = [await listener.start() for listener in listeners]
+        self._catch_signals()
+        self._announce(urls, secret)
+        self._keep(self._watch_tokens(tokens))
+        self._keep(self._trim(journal))
+        self._on_idle()
+        await self._leave.wait()
+        await self._stop(listeners)
+
+    def _listeners(self, app: object, tokens: TokenStore) -> list[Listener]:
+        tls = self._tls()
+        listeners = []
+        for address in self._options.listen:
+            unix = address.startswith("unix:")
+            door = Door(app, tokens, self._options.allow_host, trusted=unix)
+            listeners.append(Listener(address, door, None if unix else tls))
+        return listeners
+
+    def _tls(self) -> ssl.SSLContext | None:
+        if self._options.tls_cert is None:
+            return None
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        try:
+            context.load_cert_chain(self._options.tls_cert, self._options.tls_key)
+        except (OSError, ssl.SSLError) as error:
+            raise Invalid(f"The TLS certificate cannot be used: {error}.") from None
+        return context
+
+    # -- the agent ----------------------------------------------------------------------------------------------------
+
+    def _executor(self, workspace: Workspace, settings: config.Config, session_id: str) -> Executor:
+        """The agent for one run, with the config that run keeps."""
+        provider_name, _, model_name = settings.model.partition("/")
+        known = {model.id: model for model in settings.providers[provider_name].models}
+        model = known.get(model_name, config.ModelConfig(id=model_name))
+        return AgentExecutor(
+            AgentSettings(
+                model=self._model(provider_name, settings),
+                model_name=model_name,
+                provider_name=provider_name,
+                tools=lambda spec: self._tools(workspace, settings),
+                new_message_id=lambda: new_id("msg"),
+                max_steps=settings.agent.max_steps,
+                context_window=model.context_window,
+                default_max_tokens=model.default_max_tokens,
+                prices=Prices(model.input_price, model.output_price),
+            )
+        )
+
+    def _model(self, name: str, settings: config.Config) -> Model:
+        provider = settings.providers[name]
+        key = f"{name} {msgspec.json.encode(provider)!r} {provider.key()}"
+        if key not in self._models:
+            try:
+                self._models[key] = build_model(
+                    name, provider.type, base_url=provider.base_url, key=provider.key(), script=provider.script
+                )
+            except ValueError as error:
+                raise Invalid(str(error)) from None
+        return self._models[key]
+
+    def _check_models(self) -> None:
+        """A model that cannot work is said at the start, not in the middle of the first run."""
+        self._model(self._config.model.partition("/")[0], self._config)
+
+    def _tools(self, workspace: Workspace, settings: config.Config) -> list[Tool]:
+        root = self._roots.get(workspace.id)
+        if root is None:
+            root = self._roots[workspace.id] = WorkspaceRoot(workspace.path)
+        environment = child_environment(dict(os.environ))
+        tools: list[Tool] = [View(root), Ls(root), Write(root), Edit(root), Bash(root, self._spawner, environment)]
+        return list(ToolRegistry(tools, settings.agent.allowed_tools))
+
+    def _let_go(self, workspace: Workspace) -> None:
+        root = self._roots.pop(workspace.id, None)
+        if root is not None:
+            root.close()
+
+    def _describe(self) -> WorkspaceConfig:
+        """What clients are told of the configuration: no key, no address, no path of ours."""
+        settings = self._registry.context.config
+        large = _selected(settings.model)
+        small = _selected(settings.small_model or settings.model)
+        providers = {
+            name: ProviderInfo(
+                id=name,
+                name=name,
+                type=provider.type,
+                models=[
+                    ModelInfo(model.id, model.name or model.id, model.context_window, model.default_max_tokens)
+                    for model in provider.models
+                ],
+            )
+            for name, provider in settings.providers.items()
+        }
+        return WorkspaceConfig({"large": large, "small": small}, providers, {"data_directory": ""}, {})
+
+    def _reload(self) -> None:
+        """Read the config again; a file that is wrong changes nothing."""
+        try:
+            settings = config.load(self._options.config)
+        except config.ConfigError as error:
+            raise Invalid(f"The configuration was not changed: {error}") from None
+        self._model(settings.model.partition("/")[0], settings)
+        self._registry.context.config = settings
+
+    # -- the server's life --------------------------------------------------------------------------------------------
+
+    def _catch_signals(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._leave.set)
+        loop.add_signal_handler(signal.SIGHUP, self._reload_on_signal)
+
+    def _reload_on_signal(self) -> None:
+        try:
+            self._reload()
+        except WindlassError as error:
+            logger.error("config not reloaded", reason=error.message)
+
+    def _announce(self, urls: list[str], secret: str) -> None:
+        """Write where we are, then say it: a file that is there means that connections are accepted."""
+        ready = {"url": urls[0], "token": secret, "pid": os.getpid()}
+        content = msgspec.json.encode(ready)
+        write_private(self._data_dir / "server.json", content)
+        if self._options.ready_file is not None:
+            write_private(self._options.ready_file, content)
+        print(_welcome(urls, self._config.model, self._data_dir / "token", self._options.data_dir), flush=True)
+
+    def _on_idle(self) -> None:
+        """A server that follows its clients leaves some time after the last one, unless another comes."""
+        if not self._options.exit_when_idle or self._linger is not None:
+            return
+        loop = asyncio.get_running_loop()
+        seconds = self._options.linger
+        if not self._registry.had_clients:
+            seconds += self._options.create_grace  # nobody came yet: give them the time to
+        self._linger = loop.call_later(seconds, self._lingered)
+
+    def _lingered(self) -> None:
+        self._linger = None
+        if self._registry.leave_if_idle():
+            self._leave.set()
+
+    def _leave_if_idle(self) -> bool:
+        """The control route: both of its commands mean "if idle"."""
+        if not self._options.exit_when_idle or not self._registry.leave_if_idle():
+            return False
+        self._leave.set()
+        return True
+
+    def _keep(self, work: Coroutine[None, None, None]) -> None:
+        self._background.add(asyncio.create_task(work))
+
+    async def _watch_tokens(self, tokens: TokenStore) -> None:
+        """A token that was revoked by the command line is out within a second, also on streams that are open (A10)."""
+        while True:
+            await asyncio.sleep(0.5)
+            if tokens.refresh():
+                for workspace in self._registry.workspaces:
+                    workspace.log.wake()
+
+    async def _trim(self, journal: Journal) -> None:
+        while True:
+            rules = self._registry.context.config.journal
+            await journal.trim(rules.retention_days, rules.retention_mb * limits.MIB)
+            await asyncio.sleep(limits.RETENTION_SECONDS)
+
+    async def _stop(self, listeners: list[Listener]) -> None:
+        """Take no more, end runs, close streams, let answers out (B35)."""
+        for task in self._background:
+            task.cancel()
+        await asyncio.gather(*self._background, return_exceptions=True)
+        if self._linger is not None:
+            self._linger.cancel()
+        for listener in listeners:
+            listener.refuse_new()
+        await self._registry.drain(0.0 if self._poison else self._options.drain)
+        for listener in listeners:
+            await listener.stop(STOP_SECONDS)
+        (self._data_dir / "server.json").unlink(missing_ok=True)
+        if self._options.ready_file is not None:
+            self._options.ready_file.unlink(missing_ok=True)
+
+
+STOP_SECONDS = 5.0  # what answers under way are given at the end
+
+
+@contextlib.contextmanager
+def only_server(data_dir: Path) -> Iterator[None]:
+    """Hold the lock of the data directory: two writers would corrupt each other's log (I18, A14)."""
+    descriptor = os.open(data_dir / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Invalid(
+                f"Another server already uses {data_dir}. Attach to it, or start this one with another --data-dir."
+            ) from None
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _selected(model: str) -> SelectedModel:
+    provider, _, name = model.partition("/")
+    return SelectedModel(model=name, provider=provider)
+
+
+def _welcome(urls: list[str], model: str, token_file: Path, data_dir: Path | None) -> str:
+    """What a person sees: where the server is, how to attach, and a request that works as pasted."""
+    url = next((url for url in urls if not url.startswith("unix:")), "")
+    lines = [f"Windlass {__version__} is ready at {', '.join(urls)} (model: {model})", ""]
+    if model == "scripted/demo":
+        lines += ["No model is configured, so the built-in demo answers. It needs no key.", ""]
+    option = f" --data-dir {shlex.quote(str(data_dir))}" if data_dir is not None else ""
+    lines += ["Attach a terminal, as many as you like:", f"  {sys.argv[0]} attach{option}", ""]
+    if url:
+        bearer = f'-H "Authorization: Bearer $(cat {shlex.quote(str(token_file))})"'
+        lines += ["Or over HTTP:", f"  curl {bearer} {url}/v1/version", ""]
+    return "\n".join([*lines, "Ctrl-C stops the server; what it was doing is kept."])

@@ -1,0 +1,134 @@
+"""What `windlass doctor` looks at. Each check looks, changes nothing, and says what it found in one sentence."""
+
+import ctypes
+import os
+import platform
+import shutil
+import stat
+import sys
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from windlass import __version__, config, limits
+from windlass.cli.options import ServerOptions
+from windlass.client import Client, ServerNotFound, WindlassError, find_server
+
+_PR_GET_CHILD_SUBREAPER = 37
+_LANDLOCK_CREATE_RULESET = 444  # the same number on every architecture
+_LANDLOCK_VERSION_FLAG = 1
+
+
+class Finding(msgspec.Struct, frozen=True):
+    level: Literal["OK", "WARN", "FAIL"]
+    what: str
+    says: str
+
+
+def check_machine(data_dir: Path, config_file: Path | None) -> list[Finding]:
+    """Everything that can be seen without a server."""
+    return [
+        check_python(sys.version_info[:3]),
+        check_config(config_file),
+        check_data_dir(data_dir),
+        check_disk(data_dir),
+        check_subreaper(),
+        check_landlock(),
+    ]
+
+
+def check_python(version: tuple[int, int, int]) -> Finding:
+    says = ".".join(str(number) for number in version)
+    if version < (3, 11, 0):
+        return Finding("FAIL", "Python", f"{says} is too old. Install Windlass with Python 3.11 or newer.")
+    return Finding("OK", "Python", says)
+
+
+def check_config(path: Path | None) -> Finding:
+    file = path or config.default_config_file()
+    try:
+        settings = config.load(path)
+    except config.ConfigError as error:
+        return Finding("FAIL", "Config", str(error))
+    source = str(file) if file.exists() else f"no file at {file}"
+    provider = settings.providers[settings.model.partition("/")[0]]
+    if provider.type == "scripted" and not provider.script:
+        says = f"{source}; the built-in demo answers. For a real model set ANTHROPIC_API_KEY or OPENAI_API_KEY,"
+        return Finding("WARN", "Config", f"{says} or `model` and [providers] in the file.")
+    if provider.api_key_env and not provider.key():
+        return Finding("FAIL", "Config", f"{source}; {settings.model} needs {provider.api_key_env}, which is not set.")
+    return Finding("OK", "Config", f"{source}; the model is {settings.model}.")
+
+
+def check_data_dir(path: Path) -> Finding:
+    existing = _nearest_existing(path)
+    if not os.access(existing, os.W_OK | os.X_OK) or not existing.is_dir():
+        return Finding("FAIL", "Data", f"{existing} is not writable for you. Fix its mode, or use another --data-dir.")
+    if existing != path:
+        return Finding("OK", "Data", f"{path} does not exist yet; the server makes it.")
+    status = path.stat()
+    if status.st_uid != os.geteuid():
+        return Finding("WARN", "Data", f"{path} belongs to another user, who can read your tokens.")
+    if stat.S_IMODE(status.st_mode) & 0o077:
+        return Finding("FAIL", "Data", f"Others can look into {path}. Run: chmod 700 {path}")
+    return Finding("OK", "Data", f"{path} is writable and yours alone.")
+
+
+def check_disk(path: Path) -> Finding:
+    free = shutil.disk_usage(_nearest_existing(path)).free
+    says = f"{free // limits.MIB} MiB free"
+    if free < limits.DOCTOR_DISK_FAIL_BYTES:
+        return Finding("FAIL", "Disk", f"{says}. A full disk stops the server; make room.")
+    if free < limits.DOCTOR_DISK_WARN_BYTES:
+        return Finding("WARN", "Disk", f"{says}. Make room, or lower retention_mb in the config.")
+    return Finding("OK", "Disk", f"{says}.")
+
+
+def check_subreaper() -> Finding:
+    """The guardian must inherit every process that tools leave behind; that takes this call of Linux."""
+    flag = ctypes.c_int()
+    if platform.system() == "Linux" and _libc().prctl(_PR_GET_CHILD_SUBREAPER, ctypes.byref(flag), 0, 0, 0) == 0:
+        return Finding("OK", "Guardian", "processes that tools start cannot outlive the server.")
+    return Finding("FAIL", "Guardian", "this system has no child subreaper. Run the server on Linux 3.4 or newer.")
+
+
+def check_landlock() -> Finding:
+    version = -1
+    if platform.system() == "Linux":
+        version = _libc().syscall(_LANDLOCK_CREATE_RULESET, None, ctypes.c_size_t(0), _LANDLOCK_VERSION_FLAG)
+    if version < 1:
+        return Finding(
+            "WARN", "Landlock", "not offered by this kernel: commands run unconfined, and permission requests say so."
+        )
+    return Finding("OK", "Landlock", f"version {version}: commands are kept out of the server's own files.")
+
+
+async def check_server(server: ServerOptions) -> list[Finding]:
+    """Is there one, is it well, does it take our token, is it of our version?"""
+    try:
+        address = find_server(server.data_directory, server.url, server.token_file)
+    except ServerNotFound as error:
+        return [Finding("WARN", "Server", error.message)]
+    try:
+        # Without retries: whoever runs this wants to know how it is now.
+        async with Client(address.url, address.token, retries=0) as client:
+            await client.health()
+            version = await client.version()
+    except WindlassError as error:
+        return [Finding("FAIL", "Server", error.message)]
+    if version.version != __version__:
+        says = f"{address.url} is version {version.version}, this is {__version__}. Restart it after an update."
+        return [Finding("WARN", "Server", says)]
+    return [Finding("OK", "Server", f"{address.url} is healthy, version {version.version}.")]
+
+
+def _nearest_existing(path: Path) -> Path:
+    path = path.absolute()
+    while not path.exists() and path != path.parent:
+        path = path.parent
+    return path
+
+
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)

@@ -1,0 +1,87 @@
+"""The program `windlass`: finds the command, runs it, and turns what went wrong into one line.
+
+Commands are named here and loaded only when used: `windlass --help` must not wait for an HTTP library to load.
+"""
+
+import importlib
+import io
+import sys
+
+import click
+
+from windlass import __version__
+
+# name: (where it is, what it does)
+COMMANDS = {
+    "serve": ("windlass.cli.serve:serve", "Run the server."),
+    "run": ("windlass.cli.run:run", "Run one prompt and print the answer."),
+    "attach": ("windlass.cli.attach:attach", "Join a workspace: see everything live, type prompts."),
+    "sessions": ("windlass.cli.sessions:sessions", "List, show, rename and delete conversations."),
+    "runs": ("windlass.cli.runs:runs", "List and show runs."),
+    "cancel": ("windlass.cli.cancel:cancel", "Cancel what a session is doing, or one run."),
+    "permissions": ("windlass.cli.permissions:permissions", "See what waits for an answer, and answer it."),
+    "token": ("windlass.cli.token:token", "Make, list and revoke the tokens clients use."),
+    "doctor": ("windlass.cli.doctor:doctor", "Check this installation and say what to do."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands' names and one-line helps without importing them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="windlass")
+def windlass() -> None:
+    """An agent server that many clients share.
+
+    \b
+    Start the server in one terminal:      windlass serve
+    Ask something in another:              windlass run "What is in this directory?"
+    Or stay and watch what everyone does:  windlass attach
+
+    Client commands find the server by --url and --token-file, by WINDLASS_URL and WINDLASS_TOKEN_FILE, or by the
+    address a local server leaves in its data directory.
+    """
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run a command and exit: 0 fine, 1 it failed, 2 it was called wrongly, 130 interrupted."""
+    _never_fail_to_print()
+    try:
+        windlass.main(args=arguments, prog_name="windlass", standalone_mode=False)
+    except click.UsageError as error:
+        hint = f" Try `{error.ctx.command_path} --help`." if error.ctx is not None else ""
+        _complain(error.format_message() + hint)
+        sys.exit(2)
+    except click.ClickException as error:
+        _complain(error.format_message())
+        sys.exit(1)
+    except (click.Abort, KeyboardInterrupt):
+        sys.exit(130)
+
+
+def _complain(message: str) -> None:
+    from windlass.cli.safe_text import exact
+
+    click.echo(f"windlass: {exact(message)}", err=True)
+
+
+def _never_fail_to_print() -> None:
+    """A character the terminal's encoding lacks is shown as an escape instead of ending the program."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")

@@ -1,0 +1,74 @@
+"""Options that many commands share: which server, which directory, how to print."""
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from windlass import config
+
+Function = Callable[..., Any]
+
+
+class ServerOptions(msgspec.Struct, frozen=True):
+    """Which server is meant, as the user said it; `windlass.cli.connection` finds it."""
+
+    url: str | None = None
+    token_file: Path | None = None
+    data_dir: Path | None = None
+
+    @property
+    def data_directory(self) -> Path:
+        return self.data_dir or config.default_data_dir()
+
+
+def server_options(function: Function) -> Function:
+    """--url, --token-file and --data-dir, handed on as one `server`."""
+
+    @click.option("--url", metavar="URL", help="The server: http://HOST:PORT or unix:/PATH. [env: WINDLASS_URL]")
+    @click.option(
+        "--token-file",
+        type=click.Path(path_type=Path),
+        help="A file with the token, readable by you alone. [env: WINDLASS_TOKEN_FILE]",
+    )
+    @data_dir_option
+    @functools.wraps(function)
+    def command(url: str | None, token_file: Path | None, data_dir: Path | None, **rest: Any) -> Any:
+        return function(server=ServerOptions(url, token_file, data_dir), **rest)
+
+    return command
+
+
+def data_dir_option(function: Function) -> Function:
+    return click.option(
+        "--data-dir",
+        type=click.Path(path_type=Path),
+        help="Where the server keeps its data. [default: windlass in your data home]",
+    )(function)
+
+
+def directory_option(function: Function) -> Function:
+    return click.option(
+        "-C",
+        "directory",
+        type=click.Path(path_type=Path),
+        default=Path(),
+        help="The workspace's directory. [default: the current one]",
+    )(function)
+
+
+def json_option(function: Function) -> Function:
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")(function)
+
+
+class ListingGroup(click.Group):
+    """A group that means `list` when no command is named: `windlass sessions --json` lists as JSON."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        asks_for_help = bool(args) and args[0] in ctx.help_option_names
+        if not asks_for_help and (not args or args[0].startswith("-")):
+            args = ["list", *args]
+        return super().parse_args(ctx, args)

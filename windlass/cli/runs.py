@@ -1,0 +1,106 @@
+"""`windlass runs`: what was asked, and what became of it."""
+
+from pathlib import Path
+from typing import cast, get_args
+
+import click
+
+from windlass import limits
+from windlass.cli.choosing import choose
+from windlass.cli.connection import opened, run_async
+from windlass.cli.options import ListingGroup, ServerOptions, directory_option, json_option, server_options
+from windlass.cli.safe_text import exact, prose, shortened
+from windlass.cli.terminal import Terminal
+from windlass.client import NotFound, Run, RunState, WorkspaceHandle
+
+
+@click.group(cls=ListingGroup)
+def runs() -> None:
+    """List and show the runs of a workspace.
+
+    \b
+    Examples:
+      windlass runs --state running
+      windlass runs show run_1b4f
+    """
+
+
+@runs.command("list")
+@directory_option
+@click.option("--session", metavar="ID", help="Only those of this session.")
+@click.option("--state", type=click.Choice(get_args(RunState)), help="Only those in this state.")
+@click.option("--limit", type=click.IntRange(1, limits.RUNS_PER_PAGE), default=limits.RUNS_PER_PAGE_DEFAULT)
+@json_option
+@server_options
+def list_runs(
+    directory: Path, session: str | None, state: str | None, limit: int, as_json: bool, server: ServerOptions
+) -> None:
+    """List runs.
+
+    \b
+    Example:
+      windlass runs list --session ses_9f86d081884c7d65 --json
+    """
+
+    async def work() -> list[Run]:
+        async with opened(server, directory) as workspace:
+            return await workspace.runs(session, cast(RunState | None, state), limit=limit)
+
+    found = run_async(work())
+    terminal = Terminal()
+    if as_json:
+        terminal.json(found)
+    elif not found:
+        terminal.status("No such runs here.")
+    else:
+        rows = [[exact(run.id), run.state, exact(run.created_at), shortened(exact(run.prompt), 60)] for run in found]
+        terminal.table(["ID", "STATE", "CREATED", "PROMPT"], rows)
+
+
+@runs.command("show")
+@click.argument("run_id", metavar="ID")
+@directory_option
+@json_option
+@server_options
+def show_run(run_id: str, directory: Path, as_json: bool, server: ServerOptions) -> None:
+    """Print all about one run. The beginning of a recent run's ID is enough.
+
+    \b
+    Example:
+      windlass runs show run_1b4f
+    """
+
+    async def work() -> Run:
+        async with opened(server, directory) as workspace:
+            return await find_run(workspace, run_id)
+
+    run = run_async(work())
+    terminal = Terminal()
+    if as_json:
+        terminal.json(run)
+        return
+    ending = " (a cancel was asked for)" if run.cancel_requested and not run.is_terminal else ""
+    rows = {
+        "Run": exact(run.id),
+        "Session": exact(run.session_id),
+        "State": f"{run.state}{ending}",
+        "Created": exact(run.created_at),
+        "Started": exact(run.started_at),
+        "Ended": exact(run.ended_at),
+        "Tokens": f"{run.usage.prompt_tokens} in, {run.usage.completion_tokens} out",
+        "Cost": f"{run.cost:.4f}",
+        "Error": exact(run.error),
+    }
+    for name, value in rows.items():
+        if value:
+            terminal.line(f"{name + ':':<9} {value}")
+    terminal.line(f"Prompt:\n{prose(run.prompt)}")
+
+
+async def find_run(workspace: WorkspaceHandle, run_id: str) -> Run:
+    """The run of that id, or the recent one whose id begins so."""
+    try:
+        return await workspace.run(run_id)
+    except NotFound:
+        recent = {run.id: run for run in await workspace.runs(limit=limits.RUNS_PER_PAGE)}
+        return recent[choose(run_id, list(recent), "run")]

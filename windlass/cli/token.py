@@ -1,0 +1,91 @@
+"""`windlass token`: who may talk to the server. Works on the data directory, so it also works without a server."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from windlass import config
+from windlass.cli.options import ListingGroup, data_dir_option, json_option
+from windlass.cli.safe_text import exact
+from windlass.cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from windlass.server.tokens import TokenStore
+
+SCOPES = ("admin", "operate", "read", "worker")
+
+
+@click.group(cls=ListingGroup)
+def token() -> None:
+    """Make, list and revoke tokens.
+
+    \b
+    Examples:
+      windlass token create phone --scope operate > phone.token
+      windlass token revoke phone
+    """
+
+
+@token.command("list")
+@data_dir_option
+@json_option
+def list_tokens(data_dir: Path | None, as_json: bool) -> None:
+    """List the tokens' names and scopes. The tokens themselves are not kept readable.
+
+    \b
+    Example:
+      windlass token list
+    """
+    found = _store(data_dir).list()
+    terminal = Terminal()
+    if as_json:
+        terminal.json(found)
+    else:
+        rows = [[exact(info.name), exact(info.scope), exact(info.created_at)] for info in found]
+        terminal.table(["NAME", "SCOPE", "CREATED"], rows)
+
+
+@token.command("create")
+@click.argument("name")
+@click.option(
+    "--scope",
+    type=click.Choice(SCOPES),
+    default="operate",
+    show_default=True,
+    help="admin: everything; operate: prompt, cancel, answer; read: look; worker: serve runs.",
+)
+@data_dir_option
+def create_token(name: str, scope: str, data_dir: Path | None) -> None:
+    """Make a token and print it, this once.
+
+    \b
+    Example:
+      (umask 077; windlass token create ci --scope operate > ci.token)
+    """
+    secret = _store(data_dir).create(name, scope)
+    terminal = Terminal()
+    terminal.line(secret)
+    terminal.status("Keep it where only you can read it: it is not shown again.")
+
+
+@token.command("revoke")
+@click.argument("name")
+@data_dir_option
+def revoke_token(name: str, data_dir: Path | None) -> None:
+    """Make a token worthless, at once.
+
+    \b
+    Example:
+      windlass token revoke phone
+    """
+    if not _store(data_dir).revoke(name):
+        raise click.ClickException(f"There is no token named {name!r}. `windlass token list` shows them.")
+    Terminal().status(f"Revoked {exact(name)}.")
+
+
+def _store(data_dir: Path | None) -> "TokenStore":
+    # Here, not at the top: `windlass token --help` needs no server code.
+    from windlass.server.tokens import TokenStore
+
+    return TokenStore(data_dir or config.default_data_dir())

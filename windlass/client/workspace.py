@@ -1,0 +1,232 @@
+"""A workspace as a client holds it: its sessions, runs, permissions and events.
+
+A workspace closes when nobody holds it, and a restarted server has none open. The handle remembers its path: a request
+that is answered "unknown" because of that opens it again and is sent once more.
+"""
+
+from collections.abc import AsyncGenerator
+from typing import Any, TypeVar
+
+from windlass import ids, limits
+from windlass.client import stream, waiting
+from windlass.client.events import EventId, StreamEvent
+from windlass.client.transport import Query, Transport, segment
+from windlass.errors import NotFound
+from windlass.wire import http
+from windlass.wire.messages import Message
+from windlass.wire.permissions import Action, PermissionRequest
+from windlass.wire.runs import Attachment, OnBusy, Run, RunState
+from windlass.wire.sessions import Session
+
+Answer = TypeVar("Answer")
+
+
+class WorkspaceHandle:
+    """Made by `Client.open`."""
+
+    def __init__(self, transport: Transport, request: http.CreateWorkspace, info: http.Workspace) -> None:
+        self.transport = transport
+        self.info = info
+        self._request = request
+
+    @classmethod
+    async def open(cls, transport: Transport, request: http.CreateWorkspace) -> "WorkspaceHandle":
+        return cls(transport, request, await _create(transport, request))
+
+    @property
+    def id(self) -> str:
+        return self.info.id
+
+    @property
+    def path(self) -> str:
+        return self.info.path
+
+    @property
+    def path_prefix(self) -> str:
+        """Where its routes are."""
+        return f"/workspaces/{segment(self.info.id)}"
+
+    async def reopen(self) -> None:
+        """Open it again by its path: same path, same log."""
+        self.info = await _create(self.transport, self._request)
+
+    async def close(self) -> None:
+        """Release this client's claim. Runs go on; the workspace closes when nothing holds it any more."""
+        await self.transport.call("DELETE", self.path_prefix, type(None), repeatable=True)
+
+    # -- sessions and messages --
+
+    async def sessions(self, parent: str | None = None) -> list[Session]:
+        """Newest first: those at the top level, or the children of `parent`."""
+        return await self._call("GET", "/sessions", list[Session], query={"parent": parent})
+
+    async def create_session(self, title: str = "") -> Session:
+        return await self._call("POST", "/sessions", Session, body=http.CreateSession(title))
+
+    async def session(self, session_id: str) -> Session:
+        return await self._call("GET", f"/sessions/{segment(session_id)}", Session)
+
+    async def rename(self, session_id: str, title: str) -> Session:
+        path = f"/sessions/{segment(session_id)}"
+        return await self._call("PUT", path, Session, body=http.UpdateSession(title), repeatable=True)
+
+    async def delete_session(self, session_id: str) -> None:
+        """End its runs and its children's, and remove all of its content. Returns when that is done."""
+        await self._call("DELETE", f"/sessions/{segment(session_id)}", type(None))
+
+    async def messages(self, session_id: str, after: str | None = None, limit: int | None = None) -> list[Message]:
+        """Oldest first: all of them, or those behind the message `after`. One being written has its text so far."""
+        path = f"/sessions/{segment(session_id)}/messages"
+        return await self._call("GET", path, list[Message], query={"after": after, "limit": limit})
+
+    async def set_current_session(self, session_id: str) -> None:
+        """Say which session this client looks at ("" for none). Needs a live event stream (409 otherwise)."""
+        await self._call("POST", "/current-session", type(None), body=http.CurrentSession(session_id), repeatable=True)
+
+    # -- runs --
+
+    async def prompt(
+        self,
+        session_id: str,
+        text: str,
+        run_id: str | None = None,
+        on_busy: OnBusy = "enqueue",
+        attachments: list[Attachment] | None = None,
+        reasoning_effort: str = "",
+        model: str = "",
+    ) -> http.Accepted:
+        """Start a run; returns when the server has it on disk, long before the run ends.
+
+        The run is always named here: when the answer is lost, the same prompt sent again is the same run (B12).
+        """
+        body = http.Prompt(
+            session_id=session_id,
+            prompt=text,
+            run_id=ids.new_id("run") if run_id is None else run_id,
+            attachments=attachments or [],
+            on_busy=on_busy,
+            reasoning_effort=reasoning_effort,
+            model=model,
+        )
+        return await self._call("POST", "/agent", http.Accepted, body=body, repeatable=True)
+
+    async def wait(self, run_id: str, give_up_after: float | None = None) -> "waiting.RunResult":
+        """Return how the run ended, when it has. Bound it with asyncio.timeout; the run itself is not affected."""
+        return await waiting.wait(self, run_id, give_up_after)
+
+    async def cancel(self, session_id: str) -> list[str]:
+        """Cancel everything accepted on the session so far; returns the runs this covers."""
+        path = f"/agent/sessions/{segment(session_id)}/cancel"
+        return (await self._call("POST", path, http.Canceled, repeatable=True)).canceled
+
+    async def cancel_run(self, run_id: str) -> RunState:
+        """Cancel one run; returns the state it is in. Ended already is fine."""
+        path = f"/runs/{segment(run_id)}/cancel"
+        return (await self._call("POST", path, http.RunStateBody, repeatable=True)).state
+
+    async def runs(
+        self,
+        session_id: str | None = None,
+        state: RunState | None = None,
+        after: str | None = None,
+        limit: int | None = None,
+    ) -> list[Run]:
+        query = {"session": session_id, "state": state, "after": after, "limit": limit}
+        return await self._call("GET", "/runs", list[Run], query=query)
+
+    async def run(self, run_id: str) -> Run:
+        return await self._call("GET", f"/runs/{segment(run_id)}", Run)
+
+    async def queue(self, session_id: str) -> list[Run]:
+        """The runs that wait on the session, in order."""
+        path = f"/agent/sessions/{segment(session_id)}/prompts/list"
+        return await self._call("GET", path, list[Run], query={"full": 1})
+
+    async def clear_queue(self, session_id: str) -> None:
+        path = f"/agent/sessions/{segment(session_id)}/prompts/clear"
+        await self._call("POST", path, type(None), repeatable=True)
+
+    async def remove_queued(self, run_id: str) -> None:
+        """Cancel a run that has not started (409 when it has)."""
+        await self._call("DELETE", f"/runs/{segment(run_id)}", type(None))
+
+    async def agent_info(self) -> http.AgentInfo:
+        return await self._call("GET", "/agent", http.AgentInfo)
+
+    # -- permissions --
+
+    async def permissions(self) -> list[PermissionRequest]:
+        """What waits for an answer."""
+        return await self._call("GET", "/permissions", list[PermissionRequest])
+
+    async def grant(self, permission_id: str, action: Action) -> bool:
+        """Answer. True when this answer decided; False when another came first or nobody asks any more.
+
+        Not sent again when the connection breaks: the second answer would be told False about the first.
+        """
+        body = http.Grant(http.PermissionId(permission_id), action)
+        return (await self._call("POST", "/permissions/grant", http.Resolved, body=body)).resolved
+
+    async def skips_permissions(self) -> bool:
+        return (await self._call("GET", "/permissions/skip", http.Skip)).skip
+
+    async def skip_permissions(self, skip: bool) -> None:
+        """Stop (or go back to) asking in this workspace, for everyone. A deny rule still denies."""
+        await self._call("POST", "/permissions/skip", type(None), body=http.Skip(skip), repeatable=True)
+
+    # -- events --
+
+    def events(
+        self,
+        after: EventId | int | None = None,
+        deltas: bool = False,
+        *,
+        give_up_after: float | None = None,
+        silence: float = limits.CLIENT_SILENCE_SECONDS,
+        notice: "stream.Notice | None" = None,
+    ) -> AsyncGenerator[StreamEvent, None]:
+        """Every fact after a place (default: from now), once, in order, and what is live; it comes back by itself.
+
+        Each connection begins with a `hello`; a `reset` says that facts are gone: reload over REST. `notice` is told,
+        for people, when the connection is lost and back. Raises ServerUnreachable after `give_up_after` seconds
+        without a connection (default: never), StreamGap, and what the server refuses (401, 403, 409).
+        Leave it with `contextlib.aclosing` around it, or the connection stays until the generator is collected.
+        """
+        return stream.follow(
+            self, after=after, deltas=deltas, give_up_after=give_up_after, silence=silence, notice=notice
+        )
+
+    # -- how a request is sent --
+
+    async def _call(
+        self,
+        method: str,
+        path: str,
+        answer: type[Answer],
+        *,
+        body: Any = None,
+        query: Query | None = None,
+        repeatable: bool | None = None,
+    ) -> Answer:
+        async def send() -> Answer:
+            address = self.path_prefix + path
+            return await self.transport.call(method, address, answer, body=body, query=query, repeatable=repeatable)
+
+        try:
+            return await send()
+        except NotFound:
+            if await self._is_open():
+                raise
+            await self.reopen()
+            return await send()
+
+    async def _is_open(self) -> bool:
+        try:
+            await self.transport.call("GET", self.path_prefix, http.Workspace)
+        except NotFound:
+            return False
+        return True
+
+
+async def _create(transport: Transport, request: http.CreateWorkspace) -> http.Workspace:
+    return await transport.call("POST", "/workspaces", http.Workspace, body=request, repeatable=True)

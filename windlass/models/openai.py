@@ -1,0 +1,79 @@
+"""The chat-completions protocol of OpenAI, which most hosted and nearly all local model servers speak.
+
+`OpenAIModel` joins three smaller pieces: `openai_request` turns our conversation into the provider's body, `http` sends
+it and reads events, `openai_chunks` turns those into our chunks.
+"""
+
+import asyncio
+import importlib
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import TYPE_CHECKING
+
+from windlass import limits
+from windlass.models.openai_chunks import ChunkReader
+from windlass.models.openai_request import encode_request
+from windlass.models.refusals import Refusals
+from windlass.wire.model import Chunk, ModelRequest
+
+if TYPE_CHECKING:
+    from windlass.models.http import EventStreams
+
+
+class OpenAIModel:
+    """One provider. Any number of requests may stream at once; they share its connections."""
+
+    def __init__(
+        self,
+        provider_name: str,
+        base_url: str,
+        api_key: str,
+        *,
+        connect_seconds: float = limits.MODEL_CONNECT_SECONDS,
+        silence_seconds: float = limits.MODEL_SILENCE_SECONDS,
+    ) -> None:
+        self._provider = provider_name
+        self._base_url = base_url.rstrip("/")
+        self._api_key = api_key
+        self._connect_seconds = connect_seconds
+        self._silence_seconds = silence_seconds
+        self._refusals = Refusals(provider_name, self._base_url, api_key)
+        self._streams: EventStreams | None = None
+
+    def __repr__(self) -> str:
+        # Not the default one of a dataclass or struct: a repr ends up in logs, and a key must not (A39).
+        return f"OpenAIModel({self._provider!r}, {self._base_url!r})"
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
+        """Send the request and yield what comes back; raise ModelError. Closing the iterator drops the connection."""
+        streams = await self._connections()
+        body = encode_request(request, openai_itself="//api.openai.com" in self._base_url)
+        reader = ChunkReader(self._provider, self._refusals)
+        # aclosing: a generator that is merely forgotten keeps its connection until the garbage collector comes by.
+        async with aclosing(streams.post(f"{self._base_url}/chat/completions", body, request.model)) as events:
+            async for data in events:
+                for chunk in reader.read(data):
+                    yield chunk
+        for chunk in reader.finish():
+            yield chunk
+
+    async def aclose(self) -> None:
+        """Close idle connections. The object must not be used afterwards."""
+        if self._streams is not None:
+            await self._streams.aclose()
+
+    async def _connections(self) -> "EventStreams":
+        if self._streams is None:
+            # In a thread: the import takes a third of a second, and every session of the server would stand still.
+            http = await asyncio.to_thread(importlib.import_module, "windlass.models.http")
+            # Looked at again after the await: a second request may have got here first, and its pool would leak.
+            if self._streams is None:
+                self._streams = http.EventStreams(
+                    self._provider,
+                    self._base_url,
+                    {"Authorization": f"Bearer {self._api_key}"} if self._api_key else {},
+                    self._refusals,
+                    connect_seconds=self._connect_seconds,
+                    silence_seconds=self._silence_seconds,
+                )
+        return self._streams

@@ -1,0 +1,199 @@
+"""Events of a chat-completions stream become our chunks.
+
+Servers differ in the corners: calls come in pieces by index, whole, without an index, or all with index 0; usage comes
+once at the end or again with every event. What leaves here is always the same: the first piece of a call has its id and
+name, usage comes once, a finish comes last.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from windlass import limits
+from windlass.models.refusals import Refusals
+from windlass.models.sse import DONE
+from windlass.wire.messages import FinishReason
+from windlass.wire.model import (
+    Chunk,
+    FinishChunk,
+    ModelError,
+    ReasoningChunk,
+    TextChunk,
+    ToolCallChunk,
+    UsageChunk,
+)
+from windlass.wire.runs import Usage
+
+_FINISH: dict[str, FinishReason] = {
+    "stop": "end_turn",
+    "eos": "end_turn",
+    "end_turn": "end_turn",
+    "length": "max_tokens",
+    "max_tokens": "max_tokens",
+    "tool_calls": "tool_use",
+    "function_call": "tool_use",
+    "content_filter": "content_filter",
+}
+
+
+class _Function(msgspec.Struct):
+    name: str | None = None
+    arguments: Any = None  # text; some local servers send the object itself
+
+
+class _CallPiece(msgspec.Struct):
+    index: int | None = None
+    id: str | None = None
+    function: _Function | None = None
+
+
+class _Delta(msgspec.Struct):
+    content: Any = None  # text; some send a list of typed parts
+    reasoning_content: Any = None
+    reasoning: Any = None
+    refusal: str | None = None
+    tool_calls: list[_CallPiece] | None = None
+
+
+class _Choice(msgspec.Struct):
+    index: int = 0
+    delta: _Delta | None = None
+    message: _Delta | None = None  # in place of delta, from a server that ignores `stream`
+    finish_reason: str | None = None
+
+
+class _CachedTokens(msgspec.Struct):
+    cached_tokens: int | None = None
+
+
+class _Usage(msgspec.Struct):
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    prompt_tokens_details: _CachedTokens | None = None
+    prompt_cache_hit_tokens: int | None = None
+
+
+class _Event(msgspec.Struct):
+    choices: list[_Choice] | None = None
+    usage: _Usage | None = None
+    error: Any = None
+
+
+class _Call:
+    """A tool call that is being received; silent until its name is known."""
+
+    def __init__(self, index: int, id: str) -> None:
+        self.index = index
+        self.id = id
+        self.name = ""
+        self.announced = False
+        self.held = ""
+
+
+class ChunkReader:
+    """Reads the events of one answer, in order."""
+
+    def __init__(self, provider: str, refusals: Refusals) -> None:
+        self._provider = provider
+        self._refusals = refusals
+        self._decoder = msgspec.json.Decoder(_Event)
+        self._calls: list[_Call] = []
+        self._by_index: dict[int, _Call] = {}
+        self._usage: _Usage | None = None
+        self._finish = ""
+        self._done = False
+
+    def read(self, data: bytes) -> Iterator[Chunk]:
+        """The chunks of one event; raises ModelError for an error object and for what is not an event."""
+        if data == DONE:
+            self._done = True
+            return
+        try:
+            event = self._decoder.decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            raise ModelError(
+                f"{self._provider} sent something that is not a chat completion, or only a part of one.", retryable=True
+            ) from None
+        if event.error is not None:
+            raise self._refusals.from_stream(event.error)
+        # The last one counts: servers that repeat it send running totals, which must not be added up.
+        self._usage = event.usage or self._usage
+        for choice in event.choices or ():
+            if choice.index == 0:
+                yield from self._read_choice(choice)
+
+    def finish(self) -> Iterator[Chunk]:
+        """What is known only at the end. An answer that just stops is an error: it would pass for a whole one."""
+        if not self._finish and not self._done:
+            raise ModelError(f"{self._provider} closed the connection in the middle of its answer.", retryable=True)
+        for call in self._calls:
+            if not call.announced:
+                yield ToolCallChunk(call.index, call.held, id=call.id, name=call.name)
+        if self._usage is not None:
+            yield UsageChunk(_our_usage(self._usage))
+        default: FinishReason = "tool_use" if self._calls else "end_turn"
+        yield FinishChunk(_FINISH.get(self._finish, "unknown") if self._finish else default)
+
+    def _read_choice(self, choice: _Choice) -> Iterator[Chunk]:
+        delta = choice.delta or choice.message
+        if delta is not None:
+            if reasoning := _text(delta.reasoning_content) or _text(delta.reasoning):
+                yield ReasoningChunk(reasoning)
+            if text := _text(delta.content) or delta.refusal:
+                yield TextChunk(text)
+            for piece in delta.tool_calls or ():
+                yield from self._read_piece(piece)
+        self._finish = choice.finish_reason or self._finish
+
+    def _read_piece(self, piece: _CallPiece) -> Iterator[Chunk]:
+        function = piece.function or _Function()
+        call = self._call_of(piece, function.name or "")
+        call.name = call.name or function.name or ""
+        text = _arguments(function.arguments)
+        if call.announced:
+            if text:
+                yield ToolCallChunk(call.index, text)
+            return
+        call.held += text
+        if len(call.held) > limits.TOOL_ARGUMENTS_BYTES:
+            raise ModelError(f"{self._provider} sent a tool call of more than {limits.TOOL_ARGUMENTS_BYTES} bytes.")
+        if call.name:
+            call.announced = True
+            yield ToolCallChunk(call.index, call.held, id=call.id, name=call.name)
+
+    def _call_of(self, piece: _CallPiece, name: str) -> _Call:
+        """The call a piece belongs to: by its index, unless it clearly begins another (a new id with a name)."""
+        newest = self._calls[-1] if self._calls else None
+        known = newest if piece.index is None else self._by_index.get(piece.index)
+        begins = bool(name) and (piece.id != known.id if known and piece.id else piece.index is None)
+        if known is not None and not begins:
+            return known
+        if len(self._calls) >= limits.TOOL_CALLS_PER_STEP:
+            raise ModelError(f"{self._provider} asked for more than {limits.TOOL_CALLS_PER_STEP} tool calls at once.")
+        call = _Call(len(self._calls), piece.id or f"call_{len(self._calls)}")
+        self._calls.append(call)
+        if piece.index is not None:
+            self._by_index[piece.index] = call
+        return call
+
+
+def _text(value: Any) -> str:
+    """Text that is a string or a list of parts with a text each."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return "".join(part["text"] for part in value if isinstance(part, dict) and isinstance(part.get("text"), str))
+    return ""
+
+
+def _arguments(value: Any) -> str:
+    if value is None or isinstance(value, str):
+        return value or ""
+    return msgspec.json.encode(value).decode()
+
+
+def _our_usage(usage: _Usage) -> Usage:
+    details = usage.prompt_tokens_details
+    cached = (details.cached_tokens if details else None) or usage.prompt_cache_hit_tokens or 0
+    return Usage(usage.prompt_tokens or 0, usage.completion_tokens or 0, cached)

@@ -1,0 +1,99 @@
+"""The routes as one ASGI app, and how what they raise becomes an answer."""
+
+from typing import Any
+
+import structlog
+from litestar import Litestar, Response
+from litestar.datastructures import State
+from litestar.exceptions import HTTPException, ValidationException
+from litestar.openapi.config import OpenAPIConfig
+
+from windlass import __version__
+from windlass.errors import TooMany, WindlassError
+from windlass.server import pages, permissions, runs, sessions, stream, workspaces
+from windlass.server.services import Connection, Services
+from windlass.wire.http import ErrorBody
+
+logger = structlog.get_logger("windlass.http")
+
+
+def create_app(services: Services) -> Litestar:
+    """Every route there is. The security test walks this app's router, so a route without its row there fails it."""
+    return Litestar(
+        route_handlers=[
+            workspaces.router,
+            sessions.router,
+            runs.router,
+            permissions.router,
+            stream.router,
+            pages.front_page,
+            pages.docs_page,
+            pages.openapi_document,
+        ],
+        state=State({"services": services}),
+        exception_handlers={
+            WindlassError: _refused,
+            ValidationException: _invalid,
+            HTTPException: _http_error,
+            Exception: _unexpected,
+        },
+        openapi_config=OpenAPIConfig(
+            title="Windlass",
+            version=__version__,
+            description="An agent server that many clients share.",
+            render_plugins=[],
+            path="/.unused",
+        ),
+        # The door bounds bodies; the framework's own limit would answer in another shape.
+        request_max_body_size=None,
+        logging_config=None,
+    )
+
+
+def _answer(status: int, message: str, headers: dict[str, str] | None = None, request_id: str = "") -> Response[Any]:
+    return Response(
+        ErrorBody(message, request_id), status_code=status, media_type="application/json", headers=headers or {}
+    )
+
+
+def _refused(request: Connection, error: WindlassError) -> Response[Any]:
+    headers = {"retry-after": str(error.retry_after)} if isinstance(error, TooMany) else {}
+    request_id = _request_id(request) if error.status >= 500 else ""
+    return _answer(error.status, error.message, headers, request_id)
+
+
+def _invalid(request: Connection, error: ValidationException) -> Response[Any]:
+    """A body or parameter that does not fit: name the field, and tell malformed (400) from not acceptable (422)."""
+    problems = [problem for problem in (error.extra or []) if isinstance(problem, dict)]
+    if not problems:
+        return _answer(400, "The request is malformed. See /docs for what it should look like.")
+    key, text = str(problems[0].get("key", "")), str(problems[0].get("message", ""))
+    status = 422 if "Invalid enum value" in text else 400
+    where = f"{key}: " if key and key != "data" else ""
+    return _answer(status, f"{where}{text}.".replace("..", "."))
+
+
+def _http_error(request: Connection, error: HTTPException) -> Response[Any]:
+    """The framework's own refusals, in our shape and without its details."""
+    message = _FRAMEWORK.get(error.status_code)
+    if message is None:
+        message = "The body is not valid JSON." if error.status_code < 500 else "Something went wrong."
+    return _answer(error.status_code, message)
+
+
+_FRAMEWORK = {
+    404: "There is nothing at this address. See /docs for what there is.",
+    405: "This address does not take that method. See /docs.",
+}
+
+
+def _unexpected(request: Connection, error: Exception) -> Response[Any]:
+    """The border of a request: whatever was not foreseen is logged whole and told as an id only (A40)."""
+    request_id = _request_id(request)
+    logger.error("unexpected error", exc_info=error, request_id=request_id)
+    message = f"Something went wrong in the server. Its log has the details under the request id {request_id}."
+    return _answer(500, message, request_id=request_id)
+
+
+def _request_id(request: Connection) -> str:
+    return str(request.scope.get("windlass.request_id", ""))
