@@ -1,0 +1,1 @@
+"""Fixtures every room may use."""
