@@ -185,9 +185,9 @@ class Server:
 
     # -- the agent ----------------------------------------------------------------------------------------------------
 
-    def _executor(self, workspace: Workspace, settings: config.Config, session_id: str) -> Executor:
-        """The agent for one run, with the config that run keeps."""
-        provider_name, _, model_name = settings.model.partition("/")
+    def _executor(self, workspace: Workspace, settings: config.Config, chosen: str) -> Executor:
+        """The agent for one run, with the config that run keeps and the model (`provider/model`) chosen for it."""
+        provider_name, _, model_name = chosen.partition("/")
         known = {model.id: model for model in settings.providers[provider_name].models}
         model = known.get(model_name, config.ModelConfig(id=model_name))
         return AgentExecutor(

@@ -41,6 +41,7 @@ class Request(msgspec.Struct, frozen=True):
     digest: str = ""
     attachments: list[Attachment] = []
     reasoning_effort: str = ""
+    model: str = ""
 
 
 class Entry:
@@ -169,6 +170,7 @@ class Lane:
             digest=request.digest,
             attachments=request.attachments,
             reasoning_effort=request.reasoning_effort,
+            model=request.model,
         )
         self._next_number += 1
         entry = Entry(run, private)

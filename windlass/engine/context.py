@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from windlass.engine.workspace import Workspace
 
 InThread = Callable[..., Awaitable[Any]]
-ExecutorFactory = Callable[["Workspace", Config, str], Executor]
+ExecutorFactory = Callable[["Workspace", Config, str], Executor]  # the last is the model: "provider/model"
 
 
 class Graces:

@@ -130,10 +130,10 @@ class Runner:
             prompt=self.entry.run.prompt,
             messages=messages,
             attachments=self.entry.private.attachments,
-            model=self._config.model,
+            model=self.entry.private.model or self._config.model,
             reasoning_effort=self.entry.private.reasoning_effort or self._config.reasoning_effort,
         )
-        executor = self.workspace.context.executor(self.workspace, self._config, spec.session_id)
+        executor = self.workspace.context.executor(self.workspace, self._config, spec.model)
         return await executor.run(spec, self, self.steer, self.cancel)
 
     def stop(self, outcome: Outcome = "canceled") -> None:

@@ -182,6 +182,7 @@ class Workspace:
             digest=digest,
             attachments=body.attachments,
             reasoning_effort=body.reasoning_effort,
+            model=body.model,
         )
         acceptance = lane.accept(request, by, self.context.clock.rfc3339())
         self._next_order += 1

@@ -40,7 +40,18 @@ async def prompt(state: State, request: Connection, workspace_id: str, data: Pro
         raise Invalid(f"prompt is longer than {limits.PROMPT_CHARACTERS} characters. Put the text into a file.")
     if data.run_id and not is_run_id(data.run_id):
         raise Invalid("run_id must be 1 to 64 letters, digits, dashes or underscores.")
+    _check_model(state.services, data.model)
     return await workspace.prompt(data, by_of(request))
+
+
+def _check_model(services: Services, model: str) -> None:
+    """A run may name its model; one that nobody configured is refused before anything is accepted."""
+    if not model:
+        return
+    provider, _, name = model.partition("/")
+    known = services.describe_config().providers
+    if provider not in known or not name:
+        raise Invalid(f"model must be provider/model with one of these providers: {', '.join(sorted(known))}.")
 
 
 @get("/agent")

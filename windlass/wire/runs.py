@@ -64,6 +64,7 @@ class RunPrivate(msgspec.Struct, omit_defaults=True):
     digest: str = ""
     attachments: list[Attachment] = []
     reasoning_effort: str = ""
+    model: str = ""
 
 
 class RunComplete(msgspec.Struct, omit_defaults=True):
