@@ -94,7 +94,7 @@ class Questions:
 
 def described(request: PermissionRequest) -> list[str]:
     """What is asked, in lines safe to print. What is cut is said to be cut: nobody approves what they cannot see."""
-    bounds = "" if request.confined else " (unconfined: it can reach everything you can)"
+    bounds = "" if request.confined else " (unconfined)"
     lines = [f"{exact(request.tool_name)} asks to {exact(request.action)}{bounds}: {exact(request.description)}"]
     if request.path:
         lines.append(f"  in {exact(request.path)}")

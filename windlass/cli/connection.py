@@ -1,8 +1,8 @@
 """From options to an open connection, and from an error to one line."""
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,8 +17,14 @@ Result = TypeVar("Result")
 
 def run_async(work: Coroutine[Any, Any, Result]) -> Result:
     """Run a command's coroutine; what the server refused becomes the command's one-line error."""
-    try:
+    with refusals_on_one_line():
         return asyncio.run(work)
+
+
+@contextmanager
+def refusals_on_one_line() -> Iterator[None]:
+    try:
+        yield
     except WindlassError as error:
         raise click.ClickException(error.message) from error
 

@@ -1,11 +1,14 @@
 """`windlass token`: who may talk to the server. Works on the data directory, so it also works without a server."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from windlass import config
+from windlass.cli.connection import refusals_on_one_line
 from windlass.cli.options import ListingGroup, data_dir_option, json_option
 from windlass.cli.safe_text import exact
 from windlass.cli.terminal import Terminal
@@ -37,7 +40,8 @@ def list_tokens(data_dir: Path | None, as_json: bool) -> None:
     Example:
       windlass token list
     """
-    found = _store(data_dir).list()
+    with _store(data_dir) as store:
+        found = store.list()
     terminal = Terminal()
     if as_json:
         terminal.json(found)
@@ -63,7 +67,8 @@ def create_token(name: str, scope: str, data_dir: Path | None) -> None:
     Example:
       (umask 077; windlass token create ci --scope operate > ci.token)
     """
-    secret = _store(data_dir).create(name, scope)
+    with _store(data_dir) as store:
+        secret = store.create(name, scope)
     terminal = Terminal()
     terminal.line(secret)
     terminal.status("Keep it where only you can read it: it is not shown again.")
@@ -79,13 +84,21 @@ def revoke_token(name: str, data_dir: Path | None) -> None:
     Example:
       windlass token revoke phone
     """
-    if not _store(data_dir).revoke(name):
+    with _store(data_dir) as store:
+        revoked = store.revoke(name)
+    if not revoked:
         raise click.ClickException(f"There is no token named {name!r}. `windlass token list` shows them.")
     Terminal().status(f"Revoked {exact(name)}.")
 
 
-def _store(data_dir: Path | None) -> "TokenStore":
+@contextmanager
+def _store(data_dir: Path | None) -> Iterator["TokenStore"]:
     # Here, not at the top: `windlass token --help` needs no server code.
     from windlass.server.tokens import TokenStore
 
-    return TokenStore(data_dir or config.default_data_dir())
+    directory = data_dir or config.default_data_dir()
+    try:
+        with refusals_on_one_line():
+            yield TokenStore(directory)
+    except OSError as error:
+        raise click.ClickException(f"The tokens in {directory} cannot be used: {error.strerror}.") from error

@@ -116,6 +116,7 @@ class Transcript:
     def _call(self, call: ToolCallData) -> None:
         if call.id not in self._told:
             self._told.add(call.id)
+            self._terminal.end_line()
             arguments = shortened(exact(call.input), limits.CONSOLE_STATUS_CHARACTERS)
             self._terminal.status(f"* {exact(call.name)} {arguments}", fg="cyan")
 

@@ -157,7 +157,7 @@ class _Patience:
             raise ServerUnreachable(f"The stream could not be had back: {problem.message}") from problem
         if self._notice is not None and not self._said:
             self._said = True
-            self._notice(f"The connection was lost ({problem.message}) Trying again.")
+            self._notice(f"The connection was lost: {problem.message} Trying again.")
         wait = backoff(self._attempt)
         if isinstance(problem, TooMany):
             wait = min(max(wait, problem.retry_after), limits.CLIENT_RETRY_AFTER_SECONDS)

@@ -86,13 +86,16 @@ class Transport:
         again: bool,
     ) -> Answer:
         headers = self._headers()
-        if body is not None:
+        content: bytes | None = None
+        if method in ("POST", "PUT"):
+            # Also without a body: a POST that does not say it is JSON is refused, so that no page can forge one (A7).
             headers["Content-Type"] = "application/json"
+            content = b"{}" if body is None else msgspec.json.encode(body)
         try:
             async with self._pool().request(
                 method,
                 self._address(method, path, query),
-                data=None if body is None else msgspec.json.encode(body),
+                data=content,
                 headers=headers,
                 # A redirect could carry the token to another host.
                 allow_redirects=False,
@@ -100,14 +103,14 @@ class Transport:
                     total=limits.CLIENT_REQUEST_SECONDS, sock_connect=limits.CLIENT_CONNECT_SECONDS
                 ),
             ) as response:
-                content = await _read_all(response)
+                received = await _read_all(response)
                 if response.status >= 300:
-                    raise _refused(response, content, again)
+                    raise _refused(response, received, again)
         except _BROKEN as error:
             # A connection that was never made carried nothing: sending again is safe whatever the request is.
             never_sent = isinstance(error, aiohttp.ClientConnectorError)
             raise _Attempt(self.unreachable(error), again=again or never_sent) from error
-        return _decode(content, answer)
+        return _decode(received, answer)
 
     @asynccontextmanager
     async def stream(
@@ -137,8 +140,10 @@ class Transport:
             raise self.unreachable(error) from error
         try:
             yield response.content
+        except TimeoutError as error:
+            raise ServerUnreachable(f"{self.url} has been silent for too long.") from error
         except _BROKEN as error:
-            raise self.unreachable(error) from error
+            raise ServerUnreachable(f"{self.url} broke the connection.") from error
         finally:
             response.close()
 

@@ -32,6 +32,7 @@ from windlass.wire.http import ErrorBody
 logger = structlog.get_logger("windlass.http")
 OPEN_PATHS = frozenset({"/v1/health"})
 _SAFE_METHODS = frozenset({"GET", "HEAD"})
+_SIMPLE_TYPES = frozenset({b"text/plain", b"application/x-www-form-urlencoded", b"multipart/form-data"})
 Headers = dict[bytes, bytes]
 
 
@@ -184,7 +185,7 @@ class Door:
         has_body = length != b"0" or b"transfer-encoding" in headers
         kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
         # Also without a body: a form or text/plain post is what a foreign page can send without asking (A7).
-        if (has_body or kind) and kind != b"application/json":
+        if (has_body and kind != b"application/json") or kind in _SIMPLE_TYPES:
             raise UnsupportedMedia("Send JSON, with the header 'Content-Type: application/json'.")
 
 
