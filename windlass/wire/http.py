@@ -94,7 +94,6 @@ class Prompt(msgspec.Struct, omit_defaults=True):
     attachments: list[Attachment] = []
     on_busy: OnBusy = "enqueue"
     reasoning_effort: str = ""
-    model: str = ""
     model: str = ""  # "provider/model"; "" is what the config says
 
 
