@@ -115,11 +115,11 @@ async def test_unfinished_text_is_kept_by_a_checkpoint(
     await reader.next(0)
     log.delta("m1", 0, "so far", "text")
     await read(reader, 1)
-    rows: list[tuple[object, bytes]] = []
-    while not rows or b"so far" not in rows[0][1]:
+    rows: list[tuple[str, object, bytes]] = []
+    while not rows or b"so far" not in rows[0][2]:
         await journal.settled()
         rows = await journal.read(view.run_messages, log.workspace_id, "s1", 1)
-    assert msgspec.json.decode(rows[0][1], type=Message).text == "so far"
+    assert msgspec.json.decode(rows[0][2], type=Message).text == "so far"
 
 
 async def test_a_log_that_is_opened_again_goes_on_where_it_was(open_journal: OpenJournal) -> None:

@@ -1,0 +1,190 @@
+"""The server's side of the guardian: starts it, asks it for processes, and starts another when it is lost."""
+
+import asyncio
+import errno
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import windlass
+from windlass import limits
+from windlass.guardian.process import GuardedProcess
+
+# The folder of the package is appended, not put first, so that nothing beside it can stand in for the standard library.
+_BOOT = "import sys; sys.path.append(sys.argv[1]); from windlass.guardian.main import main; main(int(sys.argv[2]))"
+
+
+class Guardian:
+    """Starts processes that cannot outlive this one (the `Spawner` port). One per server; works on any asyncio loop.
+
+    When the guardian process is lost, what it kept is killed, `wait` answers "lost", and the next `spawn` starts
+    another guardian.
+    """
+
+    def __init__(self) -> None:
+        self._link: _Link | None = None
+        self._linking = asyncio.Lock()
+        self._processes: set[GuardedProcess] = set()
+        self._closed = False
+
+    @classmethod
+    async def start(cls) -> "Guardian":
+        guardian = cls()
+        await guardian._linked()
+        return guardian
+
+    @property
+    def running(self) -> int:
+        """How many commands are running or being started."""
+        return len(self._processes)
+
+    async def spawn(self, argv: Sequence[str], *, cwd: str, env: dict[str, str]) -> GuardedProcess:
+        """Start a command with exactly this environment; raises OSError when it cannot be executed.
+
+        Cancelling leaves nothing behind: what had been started is killed before CancelledError goes on.
+        """
+        spec = json.dumps({"argv": list(argv), "cwd": cwd, "env": env}).encode() + b"\n"
+        if len(spec) > limits.GUARDIAN_MESSAGE_BYTES:
+            raise OSError(errno.E2BIG, f"Command and environment are over {limits.GUARDIAN_MESSAGE_BYTES} bytes")
+        if len(self._processes) >= limits.PROCESSES:
+            raise OSError(errno.EAGAIN, f"{limits.PROCESSES} commands are running; wait until one has ended")
+        reading, writing = os.pipe()
+        process = GuardedProcess(reading)
+        self._processes.add(process)
+        process.ended.add_done_callback(lambda _: self._processes.discard(process))
+        try:
+            os.set_blocking(reading, False)
+            await self._connect(process, writing)
+            await process.start(spec)
+        except BaseException:
+            await process.abandon()
+            raise
+        finally:
+            os.close(writing)
+        return process
+
+    async def _connect(self, process: GuardedProcess, output: int) -> None:
+        """Have the guardian fork a keeper, and connect `process` to it."""
+        ours, keepers = socket.socketpair()
+        with keepers:
+            try:
+                ours.setblocking(False)
+                await self._request_keeper(keepers.fileno(), output)
+                await asyncio.get_running_loop().create_unix_connection(lambda: process, sock=ours)
+            except BaseException:
+                ours.close()
+                raise
+
+    async def _request_keeper(self, control: int, output: int) -> None:
+        link = await self._linked()
+        try:
+            link.request_keeper(control, output)
+        except ConnectionError:
+            # It has just ended and the loop has not told us yet. Nothing was started, so a second try is safe.
+            link.lost = True
+            (await self._linked()).request_keeper(control, output)
+
+    async def _linked(self) -> "_Link":
+        async with self._linking:
+            if self._closed:
+                raise OSError(errno.ESHUTDOWN, "The guardian is closed")
+            if self._link is None or self._link.lost:
+                await self._unlink()
+                self._link = await _Link.start()
+            return self._link
+
+    async def _unlink(self) -> None:
+        link, self._link = self._link, None
+        if link is not None:
+            await link.aclose()
+
+    async def aclose(self) -> None:
+        """Kill what still runs, end the guardian, and return when both are gone. Safe to call twice."""
+        self._closed = True
+        for process in self._processes:
+            # So that it is told as "killed"; the closing of the link right after it is what ends it, without grace.
+            process.kill()
+        async with self._linking:
+            await self._unlink()
+        if self._processes:
+            endings = {process.ended for process in self._processes}
+            await asyncio.wait(endings, timeout=limits.GUARDIAN_END_SECONDS)
+        for process in list(self._processes):
+            process.drop()
+
+
+class _Link:
+    """One guardian process and the socket to it. The process leaves when the socket is closed."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", connection: socket.socket) -> None:
+        self._process = process
+        self._connection = connection
+        self.lost = False
+
+    @classmethod
+    async def start(cls) -> "_Link":
+        ours, guardians = socket.socketpair()
+        ours.setblocking(False)
+        with guardians:
+            try:
+                process = _start_process(guardians.fileno())
+            except OSError:
+                ours.close()
+                raise
+        link = cls(process, ours)
+        try:
+            await link._ready()
+        except BaseException:
+            await link.aclose()
+            raise
+        return link
+
+    async def _ready(self) -> None:
+        loop = asyncio.get_running_loop()
+        async with asyncio.timeout(limits.GUARDIAN_SPAWN_SECONDS):
+            if await loop.sock_recv(self._connection, 1) != b"r":
+                raise OSError(errno.ECHILD, "The guardian process ended while it was starting")
+        # It never says anything more: readable means that it is gone.
+        loop.add_reader(self._connection.fileno(), self._notice_end)
+
+    def _notice_end(self) -> None:
+        asyncio.get_running_loop().remove_reader(self._connection.fileno())
+        self.lost = True
+        # A zombie until someone waits; it is ending, so this is short.
+        self._process.wait()
+
+    def request_keeper(self, control: int, output: int) -> None:
+        """Hand two descriptors over. The buffer holds more requests than PROCESSES, so a full one is an error."""
+        socket.send_fds(self._connection, [b"+"], [control, output])
+
+    async def aclose(self) -> None:
+        loop = asyncio.get_running_loop()
+        if self._connection.fileno() >= 0:
+            loop.remove_reader(self._connection.fileno())
+            self._connection.close()
+        ending = loop.run_in_executor(None, self._process.wait)
+        done, _ = await asyncio.wait({ending}, timeout=limits.GUARDIAN_END_SECONDS)
+        if not done:
+            # Stopped or stuck. Its keepers see it go and end what they keep.
+            self._process.kill()
+            await ending
+
+
+def _start_process(descriptor: int) -> "subprocess.Popen[bytes]":
+    """Not awaited: it takes a millisecond or two, once, and leaves no moment in which a cancel would lose a child."""
+    package = str(Path(windlass.__file__).parent.parent)
+    # Only what the interpreter may need to find its libraries: a command can read its ancestors' environment (A30).
+    environment = {name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ}
+    return subprocess.Popen(
+        [sys.executable, "-I", "-S", "-X", "utf8", "-c", _BOOT, package, str(descriptor)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        pass_fds=(descriptor,),
+        env=environment,
+        cwd="/",
+        start_new_session=True,
+    )
