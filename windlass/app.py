@@ -286,8 +286,10 @@ class Server:
 
     def _on_idle(self) -> None:
         """A server that follows its clients leaves some time after the last one, unless another comes."""
-        if not self._options.exit_when_idle or self._linger is not None:
+        if not self._options.exit_when_idle:
             return
+        if self._linger is not None:
+            self._linger.cancel()  # it counts from the last client, not from an earlier time without any
         loop = asyncio.get_running_loop()
         seconds = self._options.linger
         if not self._registry.had_clients:
@@ -311,9 +313,12 @@ class Server:
 
     async def _watch_tokens(self, tokens: TokenStore) -> None:
         """A token that was revoked by the command line is out within a second, also on streams that are open (A10)."""
+        seen = tokens.version
         while True:
             await asyncio.sleep(0.5)
-            if tokens.refresh():
+            tokens.refresh()
+            if tokens.version != seen:
+                seen = tokens.version
                 for workspace in self._registry.workspaces:
                     workspace.log.wake()
 

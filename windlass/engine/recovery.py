@@ -22,11 +22,11 @@ async def recover(workspace: Workspace, opening: view.Opening) -> None:
     """Bring a workspace that was just loaded to a state in which nothing is half done."""
     lanes = list(dict.fromkeys(workspace.restore(run) for run in opening.runs))
     journal = workspace.context.journal
-    found: list[tuple[Lane, Entry, list[tuple[MessagePrivate, Message]]]] = []
+    found: list[tuple[Lane, Entry, list[tuple[str, MessagePrivate, Message]]]] = []
     for lane in lanes:
         if lane.active is not None:
             rows = await journal.read(view.run_messages, workspace.id, lane.session_id, lane.active.number)
-            found.append((lane, lane.active, [(place, _decode_message(body)) for place, body in rows]))
+            found.append((lane, lane.active, [(run, place, _decode_message(body)) for run, place, body in rows]))
     workspace.log.append([_withdrawn(_decode_permission(body)) for body in opening.permissions])
     for lane, entry, messages in found:
         workspace.interrupt(lane, entry, messages, _INTERRUPTED)

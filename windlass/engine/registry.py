@@ -173,6 +173,8 @@ class Registry:
     async def drain(self, seconds: float) -> None:
         """Leave: no new work, runs get `seconds` to end and are then ended, everything is on disk, streams close."""
         self.leaving = True
+        for workspace in self.workspaces:
+            workspace.draining = True  # now, and not in the first step of a task: nothing more is accepted from here on
         await asyncio.gather(*(workspace.drain(seconds) for workspace in self.workspaces))
         for workspace in self.workspaces:
             del self._open[workspace.id]

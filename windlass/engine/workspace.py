@@ -5,6 +5,7 @@ Every decision is a synchronous method: it looks, acts on memory, and stages its
 """
 
 import asyncio
+import contextlib
 import hashlib
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,7 +21,7 @@ from windlass.core.policy import Policy
 from windlass.engine.context import Context
 from windlass.engine.runner import Runner
 from windlass.engine.transcript import Transcript
-from windlass.errors import Conflict, Invalid, NotFound, TooMany
+from windlass.errors import Conflict, Invalid, JournalPoisoned, NotFound, TooMany, WindlassError
 from windlass.journal import view
 from windlass.journal.log import Log
 from windlass.wire.events import ConfigChanged, Fact, Presence
@@ -99,13 +100,23 @@ class Workspace:
 
     async def delete_session(self, session_id: str, by: By) -> None:
         """Cancel its runs, wait for their terminals, remove its content. New prompts are refused at once."""
+        self.context.journal.check()
         session = self._session(session_id)
         del self._sessions[session_id]
         self._deleting += 1
+        lane = self._lanes.get(session_id)
+        if lane is not None:
+            self._cancel(lane, by)
+        task = asyncio.create_task(self._delete(session, lane, by), name=f"delete {session_id}")
+        self._driving.add(task)
+        task.add_done_callback(self._driving.discard)
+        # Shielded: a caller that goes away must not leave a session that is gone from memory and not from the disk.
+        await asyncio.shield(task)
+
+    async def _delete(self, session: Session, lane: Lane | None, by: By) -> None:
+        session_id = session.id
         try:
-            lane = self._lanes.get(session_id)
             if lane is not None:
-                self._cancel(lane, by)
                 await self._until_idle(lane)
             self._lanes.pop(session_id, None)
             self.permissions.forget_session(session_id)
@@ -162,6 +173,10 @@ class Workspace:
                     raise Conflict("This run_id was used for another prompt. Choose a new one.")
                 return self._accepted(run)
             accepted, head = self._accept(body, digest, by)
+        except WindlassError:
+            # A refusal rests on facts too: what keeps the session busy must be on disk before anyone is told of it.
+            await self.log.durable(self.log.head)
+            raise
         finally:
             # Released in the same turn as the decision: from here on the run itself holds its id.
             self._release(body.run_id)
@@ -207,16 +222,17 @@ class Workspace:
     async def _reserve(self, run_id: str) -> None:
         """Have the id to oneself while looking it up: else two callers could both find nothing and both accept."""
         while (reserved := self._reserved.get(run_id)) is not None:
-            await reserved
+            await asyncio.shield(reserved)  # a caller that goes away must not cancel it under the others
         self._reserved[run_id] = asyncio.get_running_loop().create_future()
 
     async def _earlier(self, run_id: str) -> tuple[Run, str] | None:
         """The run that already has this id, and the digest of its prompt."""
         entry = self._entry(run_id)
+        run = None if entry is None else entry.run
         # Wait first: a run that has just ended could be neither in memory nor on disk yet.
         await self.log.durable(self.log.head)
-        if entry is not None:
-            return entry.run, entry.private.digest
+        if entry is not None and run is not None:
+            return run, entry.private.digest
         row = await self.read(view.run, self.id, run_id)
         return None if row is None else (_decode_run(row[0]), row[1].digest)
 
@@ -256,20 +272,29 @@ class Workspace:
         if entry is not None:
             lane = self._lanes[entry.run.session_id]
             self._cover(lane, lane.cancel_run(run_id, by), by)
+            # Its state as decided: it may end while we wait, and that end may not be on disk yet (I12).
+            state = entry.run.state
             await self.log.durable(self.log.head)
-            return entry.run.state
-        return (await self.run(run_id)).state
+            return state
+        return (await self._ended_run(run_id)).state
 
     async def remove_run(self, run_id: str, by: By) -> RunState:
         """Take a run out of the queue; one that is running is refused with Conflict."""
         entry = self._entry(run_id)
         if entry is None:
-            run = await self.run(run_id)
+            run = await self._ended_run(run_id)
             raise Conflict(f"This run is already over: {run.state}.")
         lane = self._lanes[entry.run.session_id]
         self._cover(lane, lane.remove(run_id, by), by)
+        state = entry.run.state
         await self.log.durable(self.log.head)
-        return entry.run.state
+        return state
+
+    async def _ended_run(self, run_id: str) -> Run:
+        """A run that is not in memory, as it ended. Its end may still be on its way to the disk: without the wait it
+        would look as if it were going on, and a cancel would seem to cover it."""
+        await self.log.durable(self.log.head)
+        return await self.run(run_id)
 
     async def clear_queue(self, session_id: str, by: By) -> list[str]:
         lane = self._lanes.get(session_id)
@@ -466,6 +491,8 @@ class Workspace:
         for run_id in run_ids:
             for settled in self.permissions.withdraw(run_id, by):
                 facts += settled.facts
+                # Whoever asked may not be cancelled with the run (a task of the executor's own): it must not wait on.
+                self._tell(settled.facts[0].body.id, settled)
         return facts
 
     async def set_skip(self, skip: bool, by: By) -> None:
@@ -541,7 +568,8 @@ class Workspace:
             self.log.note("presence", Presence(session_id, self.claims.attached_clients(session_id)))
 
     def _watch(self, hold: Hold | None, seconds: float) -> None:
-        if hold is not None:
+        # A stream that ends because the workspace closed leaves no timer behind (I19).
+        if hold is not None and not self.closed:
             self._timers[hold] = asyncio.get_running_loop().call_later(seconds, self._expire, hold)
 
     def _expire(self, hold: Hold) -> None:
@@ -594,14 +622,15 @@ class Workspace:
         lane.restore(Entry(run.run, run.private))
         return lane
 
-    def interrupt(self, lane: Lane, entry: Entry, messages: list[tuple[Any, Message]], error: str) -> None:
+    def interrupt(self, lane: Lane, entry: Entry, messages: list[tuple[str, Any, Message]], error: str) -> None:
         """End a run that was going on when the server stopped; its messages are made whole from what is on disk."""
         transcript = self._transcript(entry)
-        on_disk = {message.id: message for _, message in messages}
-        for place, message in messages:
+        on_disk = {message.id: message for _, _, message in messages}
+        for run_id, place, message in messages:
             transcript.follow(message, place)
-            if message.id not in entry.run.message_ids:
-                lane.note(entry, message_id=message.id)
+            owner = lane.get(run_id) or entry  # the message of a steered prompt stands here and belongs to that run
+            if message.id not in owner.run.message_ids:
+                lane.note(owner, message_id=message.id)
         transcript.added = len(messages)  # the session's count is brought up when a run ends: these were not in it yet
         outcome = lane.verdict(entry, "interrupted")
         self._finish(lane, entry, transcript, outcome, error, written=on_disk.get)
@@ -621,6 +650,9 @@ class Workspace:
             runner.stop("interrupted")
         if self._driving:
             await asyncio.wait(set(self._driving))
+        with contextlib.suppress(JournalPoisoned):
+            # On disk and published before its readers end: the last words of a run are the ones people wait for.
+            await self.log.durable(self.log.head)
 
     def close(self) -> None:
         """Let go of everything. Called when nothing needs it, or when the server leaves."""

@@ -131,8 +131,8 @@ class Reader:
     def _whole_messages(self) -> bytes:
         """Unfinished messages that changed, whole; at most 30 flushes a second, and fewer the longer they are."""
         now = asyncio.get_running_loop().time()
-        if now < self._whole_due or not self._log.live:
-            return b""
+        if now < self._whole_due or not self._log.live or self._position != self._log.tail.end:
+            return b""  # behind the head the text would come before the fact that started its message
         chunks = []
         for id, live in self._log.live.items():
             if self._versions.get(id) != live.version:

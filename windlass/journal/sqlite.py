@@ -11,11 +11,16 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, assert_never
 
 from windlass import limits
+from windlass.errors import WindlassError
 from windlass.journal import view
 from windlass.journal.migrations import migrate
 from windlass.journal.records import Checkpoint, FactRow, NewWorkspace, Record, Trim
 
 Result = TypeVar("Result")
+
+
+class JournalUnusable(WindlassError):
+    """The file cannot be opened as a journal; the message says why."""
 
 
 class SqliteBackend:
@@ -25,14 +30,24 @@ class SqliteBackend:
         self._path = path
         self._readers = threading.local()
         self._open_readers: list[sqlite3.Connection] = []
-        self._writer = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-        path.chmod(0o600)
+        try:
+            self._writer = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+            path.chmod(0o600)
+            self._batch = self._prepare(sync)
+        except sqlite3.Error as error:
+            raise JournalUnusable(
+                f"{path} cannot be used: {error}. Free some space or mend the file, or start with another --data-dir."
+            ) from None
+
+    def _prepare(self, sync: str) -> int:
+        """Set the connection up; returns the newest batch."""
         self._writer.execute("PRAGMA journal_mode = WAL")
         self._writer.execute(f"PRAGMA synchronous = {sync.upper()}")
         # Deleting a session must delete its words, not only the way to find them.
         self._writer.execute("PRAGMA secure_delete = ON")
         migrate(self._writer)
-        (self._batch,) = self._writer.execute("SELECT coalesce(max(batch), 0) FROM facts").fetchone()
+        (batch,) = self._writer.execute("SELECT coalesce(max(batch), 0) FROM facts").fetchone()
+        return int(batch)
 
     def commit(self, records: Sequence[Record]) -> None:
         """Write all of it, durably, or raise and write nothing."""

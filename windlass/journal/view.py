@@ -328,15 +328,15 @@ def user_messages(connection: sqlite3.Connection, workspace: str, session: str =
 
 def run_messages(
     connection: sqlite3.Connection, workspace: str, session: str, number: int
-) -> list[tuple[MessagePrivate, bytes]]:
-    """The messages that stand in one run, with their places, and with the text so far of one being written."""
+) -> list[tuple[str, MessagePrivate, bytes]]:
+    """The messages that stand in one run: whose they are, their places, and the text so far of one being written."""
     rows = connection.execute(
-        "SELECT m.number, m.position, coalesce(c.body, m.body) FROM messages m LEFT JOIN checkpoints c"
+        "SELECT m.run, m.number, m.position, coalesce(c.body, m.body) FROM messages m LEFT JOIN checkpoints c"
         " ON c.workspace = m.workspace AND c.message = m.id WHERE m.workspace = ? AND m.session = ? AND m.number = ?"
         " ORDER BY m.position",
         (workspace, session, number),
     )
-    return [(MessagePrivate(number, position), body) for number, position, body in rows]
+    return [(run, MessagePrivate(number, position), body) for run, number, position, body in rows]
 
 
 def run(connection: sqlite3.Connection, workspace: str, id: str) -> tuple[bytes, RunPrivate] | None:

@@ -6,11 +6,9 @@ import structlog
 from litestar import Litestar, Response
 from litestar.datastructures import State
 from litestar.exceptions import HTTPException, ValidationException
-from litestar.openapi.config import OpenAPIConfig
 
-from windlass import __version__
 from windlass.errors import TooMany, WindlassError
-from windlass.server import pages, permissions, runs, sessions, stream, workspaces
+from windlass.server import openapi, pages
 from windlass.server.services import Connection, Services
 from windlass.wire.http import ErrorBody
 
@@ -20,16 +18,7 @@ logger = structlog.get_logger("windlass.http")
 def create_app(services: Services) -> Litestar:
     """Every route there is. The security test walks this app's router, so a route without its row there fails it."""
     return Litestar(
-        route_handlers=[
-            workspaces.router,
-            sessions.router,
-            runs.router,
-            permissions.router,
-            stream.router,
-            pages.front_page,
-            pages.docs_page,
-            pages.openapi_document,
-        ],
+        route_handlers=[*openapi.API, pages.front_page, pages.docs_page, pages.openapi_document],
         state=State({"services": services}),
         exception_handlers={
             WindlassError: _refused,
@@ -37,13 +26,7 @@ def create_app(services: Services) -> Litestar:
             HTTPException: _http_error,
             Exception: _unexpected,
         },
-        openapi_config=OpenAPIConfig(
-            title="Windlass",
-            version=__version__,
-            description="An agent server that many clients share.",
-            render_plugins=[],
-            path="/.unused",
-        ),
+        openapi_config=None,  # it would add pages that load from elsewhere; the document is `openapi.document()`
         # The door bounds bodies; the framework's own limit would answer in another shape.
         request_max_body_size=None,
         logging_config=None,

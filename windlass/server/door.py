@@ -5,18 +5,20 @@ of it is looked at.
 """
 
 import ipaddress
+import re
 import secrets
 import time
 from collections.abc import Iterable
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs
 
 import msgspec
 import structlog
 
 from windlass import limits
 from windlass.errors import (
+    BadRequest,
     Forbidden,
     Misdirected,
     TooLarge,
@@ -32,6 +34,8 @@ from windlass.wire.http import ErrorBody
 logger = structlog.get_logger("windlass.http")
 OPEN_PATHS = frozenset({"/v1/health"})
 _SAFE_METHODS = frozenset({"GET", "HEAD"})
+_ONCE = frozenset({b"host", b"authorization", b"content-length", b"origin", b"content-type", b"cookie"})
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?")
 _SIMPLE_TYPES = frozenset({b"text/plain", b"application/x-www-form-urlencoded", b"multipart/form-data"})
 Headers = dict[bytes, bytes]
 
@@ -94,8 +98,9 @@ class Door:
     def _headers(self, scope: Any) -> Headers:
         headers: Headers = {}
         for name, value in scope["headers"]:
-            if name in headers and name in (b"host", b"authorization", b"content-length", b"origin", b"content-type"):
-                raise Misdirected(f"The request has two {name.decode()} headers. Send one.")
+            if name in headers and name in _ONCE:
+                kind = Misdirected if name == b"host" else BadRequest
+                raise kind(f"The request has two {name.decode()} headers. Send one.")
             headers[name] = value
         return headers
 
@@ -104,11 +109,9 @@ class Door:
         host = headers.get(b"host", b"").decode("latin-1").lower()
         if self._trusted:
             return ""
-        try:
-            name = urlsplit(f"//{host}").hostname or ""
-        except ValueError:
-            name = ""
-        if not host or "@" in host or "/" in host or not (_is_loopback(name) or name in self._allowed):
+        match = _HOST.fullmatch(host)
+        name = match[1].strip("[]") if match else ""
+        if not (_is_loopback(name) or name in self._allowed):
             raise Misdirected(
                 "This server does not answer to that Host. Use 127.0.0.1 or localhost, or start it with --allow-host."
             )
@@ -124,13 +127,13 @@ class Door:
             return Identity("unix-socket", "admin")
         if scope["path"] in OPEN_PATHS and scope["method"] in _SAFE_METHODS:
             return Identity("anyone", "read")
-        if scope["path"] == "/" and scope["method"] == "GET" and b"ticket=" in scope["query_string"]:
+        if scope["path"] == "/" and scope["method"] == "GET" and (ticket := _ticket(scope["query_string"])):
+            scope["windlass.ticket"] = ticket
             return Identity("ticket", "read")
-        peer = (scope.get("client") or ("-", 0))[0]
-        self._check_guesses(peer)
         identity = self._from_bearer(headers) or self._from_cookie(scope, headers)
         if identity is None:
-            self._count_guess(peer)
+            # Counted after looking: who floods us with guesses must not lock out those who know a token (A9).
+            self._count_guess((scope.get("client") or ("-", 0))[0])
             raise Unauthorized("A valid token is needed: send it as 'Authorization: Bearer <token>'.")
         return identity
 
@@ -153,19 +156,14 @@ class Door:
             raise Forbidden("A request with a cookie needs an Origin.")
         return self._tokens.identify(cookie.value)
 
-    def _check_guesses(self, peer: str) -> None:
-        since, count = self._failures.get(peer, (0.0, 0))
-        if count >= limits.AUTH_FAILURES_PER_PEER:
-            left = since + limits.AUTH_FAILURE_WINDOW_SECONDS - time.monotonic()
-            if left > 0:
-                raise TooMany("Too many attempts with a wrong token.", retry_after=int(left) + 1)
-            del self._failures[peer]
-
     def _count_guess(self, peer: str) -> None:
         now = time.monotonic()
         since, count = self._failures.get(peer, (now, 0))
         if now - since > limits.AUTH_FAILURE_WINDOW_SECONDS:
             since, count = now, 0
+        if count >= limits.AUTH_FAILURES_PER_PEER:
+            left = since + limits.AUTH_FAILURE_WINDOW_SECONDS - now
+            raise TooMany("Too many attempts with a wrong token.", retry_after=int(left) + 1)
         if len(self._failures) >= 10_000:
             self._failures.clear()  # bounded: an attacker with that many addresses is not slowed by this anyway
         self._failures[peer] = (since, count + 1)
@@ -177,12 +175,14 @@ class Door:
             raise Forbidden(f"The token {identity.name} may only read. Use one with the scope operate.")
 
     def _check_body(self, scope: Any, headers: Headers) -> None:
-        if scope["method"] in _SAFE_METHODS:
-            return
         length = headers.get(b"content-length", b"0")
+        has_body = length != b"0" or b"transfer-encoding" in headers
+        if scope["method"] in _SAFE_METHODS:
+            if has_body:
+                raise BadRequest(f"A {scope['method']} request has no body. Send it without one.")
+            return
         if not length.isdigit() or int(length) > limits.REQUEST_BODY_BYTES:
             raise TooLarge(f"The body is larger than {limits.REQUEST_BODY_BYTES // limits.MIB} MiB.")
-        has_body = length != b"0" or b"transfer-encoding" in headers
         kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
         # Also without a body: a form or text/plain post is what a foreign page can send without asking (A7).
         if (has_body and kind != b"application/json") or kind in _SIMPLE_TYPES:
@@ -223,6 +223,11 @@ _HEADERS = (
     (b"referrer-policy", b"no-referrer"),
     (b"x-frame-options", b"DENY"),
 )
+
+
+def _ticket(query: bytes) -> str:
+    """The ticket in a query. Read here only: who passes for having one must be asked for the same one."""
+    return parse_qs(query.decode("latin-1")).get("ticket", [""])[0]
 
 
 def _is_loopback(name: str) -> bool:

@@ -118,6 +118,8 @@ class Listener:
         loop = asyncio.get_running_loop()
         try:
             if self.address.startswith("unix:"):
+                if self.address == "unix:":
+                    raise ListenError("'unix:' is not an address to listen on. Write HOST:PORT or unix:PATH.")
                 self._socket_path = Path(self.address.removeprefix("unix:"))
                 self._server = await loop.create_unix_server(self._protocol, sock=_unix_socket(self._socket_path))
                 return self.address

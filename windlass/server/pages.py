@@ -8,6 +8,7 @@ from litestar.datastructures import State
 
 from windlass import __version__, limits
 from windlass.errors import Unauthorized
+from windlass.server import openapi
 from windlass.server.services import Connection, Services
 from windlass.server.tickets import COOKIE
 
@@ -27,10 +28,10 @@ def _page(title: str, body: str) -> Response[str]:
 async def front_page(state: State, request: Connection) -> Response[Any]:
     """A browser with a ticket gets its cookie; one that has it is told what is here."""
     services: Services = state.services
-    ticket = request.query_params.get("ticket")
+    ticket = request.scope.get("windlass.ticket")
     if ticket is None:
         return _page("Windlass", _FRONT)
-    cookie = services.tickets.redeem(ticket)
+    cookie = services.tickets.redeem(str(ticket))
     if cookie is None:
         raise Unauthorized("This ticket was used already or is too old. Ask for a new one.")
     value = f"{COOKIE}={cookie}; Path=/; HttpOnly; SameSite=Strict; Max-Age=31536000"
@@ -46,11 +47,10 @@ _FRONT = (
 
 
 @get("/docs", media_type="text/html", include_in_schema=False)
-async def docs_page(request: Connection) -> Response[str]:
+async def docs_page() -> Response[str]:
     """Every route with its purpose, from the same document as /openapi.json."""
-    document = request.app.openapi_schema.to_schema()
     rows = []
-    for path, methods in sorted(document["paths"].items()):
+    for path, methods in sorted(openapi.document()["paths"].items()):
         for method, operation in methods.items():
             about = html.escape(operation.get("description") or operation.get("summary") or "")
             rows.append(f"<tr><td><code>{method.upper()}</code><td><code>{html.escape(path)}</code><td>{about}")
@@ -60,6 +60,5 @@ async def docs_page(request: Connection) -> Response[str]:
 
 
 @get("/openapi.json", include_in_schema=False)
-async def openapi_document(request: Connection) -> dict[str, Any]:
-    document: dict[str, Any] = request.app.openapi_schema.to_schema()
-    return document
+async def openapi_document() -> dict[str, Any]:
+    return openapi.document()

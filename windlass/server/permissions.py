@@ -2,6 +2,7 @@
 
 from litestar import Response, Router, get, post
 from litestar.datastructures import State
+from litestar.params import FromPath, JSONBody
 
 from windlass.engine.workspace import Workspace
 from windlass.errors import BadRequest
@@ -16,14 +17,16 @@ def _workspace(state: State, workspace_id: str) -> Workspace:
 
 
 @get("/permissions")
-async def list_permissions(state: State, workspace_id: str) -> Response[list[PermissionRequest]]:
+async def list_permissions(state: State, workspace_id: FromPath[str]) -> Response[list[PermissionRequest]]:
     """What waits for an answer."""
     workspace = _workspace(state, workspace_id)
     return raw_list([bytes(body) for body in workspace.log.permissions.values()])
 
 
 @post("/permissions/grant", status_code=200)
-async def grant_permission(state: State, request: Connection, workspace_id: str, data: Grant) -> Resolved:
+async def grant_permission(
+    state: State, request: Connection, workspace_id: FromPath[str], data: JSONBody[Grant]
+) -> Resolved:
     """Answer a request. The first answer decides and is told so; everyone later is told that it did not."""
     workspace = _workspace(state, workspace_id)
     match data.action:
@@ -34,13 +37,13 @@ async def grant_permission(state: State, request: Connection, workspace_id: str,
 
 
 @get("/permissions/skip")
-async def get_skip(state: State, workspace_id: str) -> Skip:
+async def get_skip(state: State, workspace_id: FromPath[str]) -> Skip:
     """Whether questions are skipped in this workspace."""
     return Skip(_workspace(state, workspace_id).permissions.skip)
 
 
 @post("/permissions/skip", status_code=200)
-async def set_skip(state: State, request: Connection, workspace_id: str, data: Skip) -> Skip:
+async def set_skip(state: State, request: Connection, workspace_id: FromPath[str], data: JSONBody[Skip]) -> Skip:
     """Skip questions from now on, or ask again. A deny rule is never skipped."""
     await _workspace(state, workspace_id).set_skip(data.skip, by_of(request))
     return data

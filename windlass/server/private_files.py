@@ -3,6 +3,7 @@
 Written whole or not at all, never through a link that somebody else laid there (A13).
 """
 
+import errno
 import os
 import secrets
 import stat
@@ -17,8 +18,11 @@ class NotPrivate(WindlassError):
 
 def private_directory(path: Path) -> Path:
     """Make the directory (mode 0700), or check that an existing one is ours and nobody else's to write."""
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    status = path.stat()
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        status = path.stat()
+    except OSError as error:
+        raise NotPrivate(f"{path} cannot be used as a directory: {error.strerror}. Choose another one.") from None
     if status.st_uid != os.getuid():
         raise NotPrivate(f"{path} belongs to another user. Choose another --data-dir.")
     if status.st_mode & 0o077:
@@ -44,7 +48,13 @@ def write_private(path: Path, content: bytes) -> None:
 
 def read_private(path: Path) -> bytes:
     """Read a file that must be a regular one of ours that others cannot read."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    try:
+        # O_NONBLOCK: a pipe laid there would otherwise hold us up for ever.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise NotPrivate(f"{path} is a link. Remove it: what it points to is not ours to read.") from None
     with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:

@@ -4,6 +4,7 @@ from typing import Any, get_args
 
 from litestar import Response, Router, delete, get, post
 from litestar.datastructures import State
+from litestar.params import FromPath, FromQuery, JSONBody
 
 from windlass import limits
 from windlass.engine import reading
@@ -29,7 +30,7 @@ def _workspace(state: State, workspace_id: str) -> Workspace:
 
 
 @post("/agent", status_code=202)
-async def prompt(state: State, request: Connection, workspace_id: str, data: Prompt) -> Accepted:
+async def prompt(state: State, request: Connection, workspace_id: FromPath[str], data: JSONBody[Prompt]) -> Accepted:
     """Accept a prompt. The answer comes when it is on disk; the run goes on by itself."""
     workspace = _workspace(state, workspace_id)
     if not data.prompt.strip():
@@ -55,7 +56,7 @@ def _check_model(services: Services, model: str) -> None:
 
 
 @get("/agent")
-async def agent_info(state: State, workspace_id: str) -> AgentInfo:
+async def agent_info(state: State, workspace_id: FromPath[str]) -> AgentInfo:
     """Whether anything runs, and with which model."""
     workspace = _workspace(state, workspace_id)
     model = state.services.describe_config().models["large"]
@@ -63,13 +64,13 @@ async def agent_info(state: State, workspace_id: str) -> AgentInfo:
 
 
 @post("/agent/init", status_code=200)
-async def agent_init(state: State, workspace_id: str, data: AgentInit | None = None) -> None:
+async def agent_init(state: State, workspace_id: FromPath[str], data: JSONBody[AgentInit | None] = None) -> None:
     """Safe at any time: the agent is always ready, and a live run is never disturbed."""
     _workspace(state, workspace_id)
 
 
 @post("/agent/update", status_code=200)
-async def agent_update(state: State, request: Connection, workspace_id: str) -> None:
+async def agent_update(state: State, request: Connection, workspace_id: FromPath[str]) -> None:
     """Read the configuration again; runs that are going on keep the one they started with."""
     workspace = _workspace(state, workspace_id)
     state.services.reload_config()
@@ -77,19 +78,21 @@ async def agent_update(state: State, request: Connection, workspace_id: str) -> 
 
 
 @get("/agent/sessions/{session_id:str}")
-async def agent_session(state: State, workspace_id: str, session_id: str) -> Session:
+async def agent_session(state: State, workspace_id: FromPath[str], session_id: FromPath[str]) -> Session:
     """The session, with whether it is busy."""
     return await reading.session(_workspace(state, workspace_id), session_id)
 
 
 @post("/agent/sessions/{session_id:str}/cancel", status_code=200)
-async def cancel_session(state: State, request: Connection, workspace_id: str, session_id: str) -> Canceled:
+async def cancel_session(
+    state: State, request: Connection, workspace_id: FromPath[str], session_id: FromPath[str]
+) -> Canceled:
     """Cancel everything accepted on the session so far, and nothing that comes later."""
     return Canceled(await _workspace(state, workspace_id).cancel(session_id, by_of(request)))
 
 
 @get("/agent/sessions/{session_id:str}/prompts/queued")
-async def count_queued(state: State, workspace_id: str, session_id: str) -> int:
+async def count_queued(state: State, workspace_id: FromPath[str], session_id: FromPath[str]) -> int:
     """How many prompts wait on the session."""
     workspace = _workspace(state, workspace_id)
     await reading.session(workspace, session_id)
@@ -97,7 +100,9 @@ async def count_queued(state: State, workspace_id: str, session_id: str) -> int:
 
 
 @get("/agent/sessions/{session_id:str}/prompts/list")
-async def list_queued(state: State, workspace_id: str, session_id: str, full: str = "") -> Response[Any]:
+async def list_queued(
+    state: State, workspace_id: FromPath[str], session_id: FromPath[str], full: FromQuery[str] = ""
+) -> Response[Any]:
     """The prompts that wait, as texts; with `?full=1` as runs."""
     workspace = _workspace(state, workspace_id)
     await reading.session(workspace, session_id)
@@ -106,7 +111,9 @@ async def list_queued(state: State, workspace_id: str, session_id: str, full: st
 
 
 @post("/agent/sessions/{session_id:str}/prompts/clear", status_code=200)
-async def clear_queue(state: State, request: Connection, workspace_id: str, session_id: str) -> Canceled:
+async def clear_queue(
+    state: State, request: Connection, workspace_id: FromPath[str], session_id: FromPath[str]
+) -> Canceled:
     """Cancel what waits on the session; what runs goes on."""
     return Canceled(await _workspace(state, workspace_id).clear_queue(session_id, by_of(request)))
 
@@ -115,10 +122,10 @@ async def clear_queue(state: State, request: Connection, workspace_id: str, sess
 async def list_runs(
     state: State,
     request: Connection,
-    workspace_id: str,
-    session: str = "",
-    after: str = "",
-    limit: str = "",
+    workspace_id: FromPath[str],
+    session: FromQuery[str] = "",
+    after: FromQuery[str] = "",
+    limit: FromQuery[str] = "",
 ) -> Response[list[Run]]:
     """Runs in the order they were accepted; `?session=`, `?state=`, `?after=<run id>`, `?limit=`."""
     workspace = _workspace(state, workspace_id)
@@ -130,19 +137,24 @@ async def list_runs(
 
 
 @get("/runs/{run_id:str}")
-async def get_run(state: State, workspace_id: str, run_id: str) -> Run:
+async def get_run(state: State, workspace_id: FromPath[str], run_id: FromPath[str]) -> Run:
+    """One run, in whatever state it is."""
     return await _workspace(state, workspace_id).run(run_id)
 
 
 @post("/runs/{run_id:str}/cancel", status_code=202)
-async def cancel_run(state: State, request: Connection, workspace_id: str, run_id: str) -> Response[RunStateBody]:
+async def cancel_run(
+    state: State, request: Connection, workspace_id: FromPath[str], run_id: FromPath[str]
+) -> Response[RunStateBody]:
     """Cancel one run and no other: 202 while it is ending, 200 when it was over already."""
     reached = await _workspace(state, workspace_id).cancel_run(run_id, by_of(request))
     return Response(RunStateBody(reached), status_code=200 if reached in TERMINAL_STATES else 202)
 
 
 @delete("/runs/{run_id:str}", status_code=200)
-async def remove_run(state: State, request: Connection, workspace_id: str, run_id: str) -> RunStateBody:
+async def remove_run(
+    state: State, request: Connection, workspace_id: FromPath[str], run_id: FromPath[str]
+) -> RunStateBody:
     """Take a run out of the queue; 409 when it is running or over."""
     return RunStateBody(await _workspace(state, workspace_id).remove_run(run_id, by_of(request)))
 

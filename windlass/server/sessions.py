@@ -2,6 +2,7 @@
 
 from litestar import Response, Router, delete, get, post, put
 from litestar.datastructures import State
+from litestar.params import FromPath, FromQuery, JSONBody
 
 from windlass import limits
 from windlass.engine import reading
@@ -18,25 +19,32 @@ def _workspace(state: State, workspace_id: str) -> Workspace:
 
 
 @get("/sessions")
-async def list_sessions(state: State, workspace_id: str, parent: str = "") -> list[Session]:
+async def list_sessions(state: State, workspace_id: FromPath[str], parent: FromQuery[str] = "") -> list[Session]:
     """Top-level sessions, the one that changed last first; `?parent=` lists the children of one."""
     return await reading.sessions(_workspace(state, workspace_id), parent)
 
 
 @post("/sessions", status_code=200)
-async def create_session(state: State, request: Connection, workspace_id: str, data: CreateSession) -> Session:
+async def create_session(
+    state: State, request: Connection, workspace_id: FromPath[str], data: JSONBody[CreateSession]
+) -> Session:
     """Begin a conversation."""
     return await _workspace(state, workspace_id).create_session(data.title, by_of(request))
 
 
 @get("/sessions/{session_id:str}")
-async def get_session(state: State, workspace_id: str, session_id: str) -> Session:
+async def get_session(state: State, workspace_id: FromPath[str], session_id: FromPath[str]) -> Session:
+    """One session, with whether it is busy and who looks at it."""
     return await reading.session(_workspace(state, workspace_id), session_id)
 
 
 @put("/sessions/{session_id:str}")
 async def update_session(
-    state: State, request: Connection, workspace_id: str, session_id: str, data: UpdateSession
+    state: State,
+    request: Connection,
+    workspace_id: FromPath[str],
+    session_id: FromPath[str],
+    data: JSONBody[UpdateSession],
 ) -> Session:
     """Rename a session; other fields are ignored."""
     workspace = _workspace(state, workspace_id)
@@ -45,14 +53,20 @@ async def update_session(
 
 
 @delete("/sessions/{session_id:str}", status_code=200)
-async def delete_session(state: State, request: Connection, workspace_id: str, session_id: str) -> None:
+async def delete_session(
+    state: State, request: Connection, workspace_id: FromPath[str], session_id: FromPath[str]
+) -> None:
     """Cancel its runs, wait for their end, and remove all of its content."""
     await _workspace(state, workspace_id).delete_session(session_id, by_of(request))
 
 
 @get("/sessions/{session_id:str}/messages")
 async def list_messages(
-    state: State, workspace_id: str, session_id: str, after: str = "", limit: str = ""
+    state: State,
+    workspace_id: FromPath[str],
+    session_id: FromPath[str],
+    after: FromQuery[str] = "",
+    limit: FromQuery[str] = "",
 ) -> Response[list[Message]]:
     """The conversation, oldest first; `?after=<message id>&limit=` for a stretch of it."""
     count = whole_number(limit, "limit", -1, limits.MESSAGES_PER_PAGE)
@@ -60,13 +74,15 @@ async def list_messages(
 
 
 @get("/sessions/{session_id:str}/messages/user")
-async def list_user_messages(state: State, workspace_id: str, session_id: str) -> Response[list[Message]]:
+async def list_user_messages(
+    state: State, workspace_id: FromPath[str], session_id: FromPath[str]
+) -> Response[list[Message]]:
     """What people said in this session, newest first."""
     return raw_list(await reading.user_messages(_workspace(state, workspace_id), session_id))
 
 
 @get("/messages/user")
-async def list_all_user_messages(state: State, workspace_id: str) -> Response[list[Message]]:
+async def list_all_user_messages(state: State, workspace_id: FromPath[str]) -> Response[list[Message]]:
     """What people said in this workspace, newest first."""
     return raw_list(await reading.user_messages(_workspace(state, workspace_id)))
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from litestar import Router, get
 from litestar.datastructures import State
+from litestar.params import FromPath
 from litestar.response.base import ASGIResponse
 
 from windlass import limits
@@ -17,7 +18,7 @@ from windlass.engine.subscription import Cursor, Subscription
 from windlass.engine.workspace import Workspace
 from windlass.errors import BadRequest
 from windlass.server.services import Connection, Services, check_client_id, identity_of
-from windlass.server.tokens import TokenStore
+from windlass.server.tokens import Identity, TokenStore
 
 _EVENT_ID = re.compile(r"([A-Za-z0-9_-]{1,64})\.([0-9]{1,18})")
 _BARE = re.compile(r"[0-9]{1,18}")
@@ -40,7 +41,13 @@ class EventStream(ASGIResponse):
     """One client's stream. Its claim lives exactly as long as this call."""
 
     def __init__(
-        self, workspace: Workspace, client_id: str, cursor: Cursor | None, deltas: bool, tokens: TokenStore, token: str
+        self,
+        workspace: Workspace,
+        client_id: str,
+        cursor: Cursor | None,
+        deltas: bool,
+        tokens: TokenStore,
+        identity: Identity,
     ) -> None:
         super().__init__(media_type="text/event-stream")
         self._workspace = workspace
@@ -48,7 +55,7 @@ class EventStream(ASGIResponse):
         self._cursor = cursor
         self._deltas = deltas
         self._tokens = tokens
-        self._token = token
+        self._identity = identity
         self._gone = False
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -93,7 +100,7 @@ class EventStream(ASGIResponse):
         """Whether the client is still there, and its claim and token still stand."""
         if self._gone or not subscription.is_attached:
             return False
-        return self._token == "" or self._tokens.is_live(self._token)
+        return self._tokens.is_live(self._identity)
 
 
 _HEADERS = (
@@ -104,7 +111,7 @@ _HEADERS = (
 
 
 @get("/events", media_type="text/event-stream")
-async def events(state: State, request: Connection, workspace_id: str) -> EventStream:
+async def events(state: State, request: Connection, workspace_id: FromPath[str]) -> EventStream:
     """Everything that happens in the workspace, from a cursor or from now. Subscribing is attaching.
 
     `?client_id=` (required), `?deltas=1` for text in pieces, `?after=` or the header `Last-Event-ID` to go on from.
@@ -114,10 +121,8 @@ async def events(state: State, request: Connection, workspace_id: str) -> EventS
     client_id = check_client_id(request.query_params.get("client_id"))
     services.registry.check_client(client_id)
     cursor = parse_cursor(request.headers.get("last-event-id"), request.query_params.get("after"))
-    identity = identity_of(request)
-    token = "" if identity.name == "unix-socket" else identity.name
     deltas = request.query_params.get("deltas") == "1"
-    return EventStream(workspace, client_id, cursor, deltas, services.tokens, token)
+    return EventStream(workspace, client_id, cursor, deltas, services.tokens, identity_of(request))
 
 
 router = Router(

@@ -4,6 +4,7 @@ import platform
 
 from litestar import Router, delete, get, post
 from litestar.datastructures import State
+from litestar.params import FromPath, JSONBody
 
 from windlass import __version__
 from windlass.engine.workspace import Workspace as OpenWorkspace
@@ -38,7 +39,7 @@ def _describe(services: Services, workspace: OpenWorkspace, client_id: str = "")
 
 
 @post("/workspaces", status_code=200)
-async def create_workspace(state: State, request: Connection, data: CreateWorkspace) -> Workspace:
+async def create_workspace(state: State, request: Connection, data: JSONBody[CreateWorkspace]) -> Workspace:
     """Open a directory as a workspace, or join it; the client holds it until its first stream."""
     services = _services(state)
     client_id = check_client_id(data.client_id)
@@ -57,27 +58,29 @@ async def list_workspaces(state: State) -> list[Workspace]:
 
 
 @get("/workspaces/{workspace_id:str}")
-async def get_workspace(state: State, workspace_id: str) -> Workspace:
+async def get_workspace(state: State, workspace_id: FromPath[str]) -> Workspace:
     """An open workspace; 404 when it is not open."""
     services = _services(state)
     return _describe(services, services.registry.get(workspace_id))
 
 
 @delete("/workspaces/{workspace_id:str}", status_code=200)
-async def release_workspace(state: State, request: Connection, workspace_id: str) -> None:
+async def release_workspace(state: State, request: Connection, workspace_id: FromPath[str]) -> None:
     """Let go of the workspace: this client's claim on it ends."""
     workspace = _services(state).registry.get(workspace_id)
     workspace.release(check_client_id(request.query_params.get("client_id")))
 
 
 @delete("/clients/{client_id:str}", status_code=200)
-async def retire_client(state: State, client_id: str) -> None:
+async def retire_client(state: State, client_id: FromPath[str]) -> None:
     """The client says goodbye for good: all of its claims end, and a late create from it is refused."""
     _services(state).registry.retire(check_client_id(client_id))
 
 
 @post("/workspaces/{workspace_id:str}/current-session", status_code=200)
-async def set_current_session(state: State, request: Connection, workspace_id: str, data: CurrentSession) -> None:
+async def set_current_session(
+    state: State, request: Connection, workspace_id: FromPath[str], data: JSONBody[CurrentSession]
+) -> None:
     """Say which session this client shows now ("" for none)."""
     workspace = _services(state).registry.get(workspace_id)
     client_id = check_client_id(request.query_params.get("client_id"))
@@ -93,6 +96,7 @@ async def health() -> None:
 
 @get("/version")
 async def version() -> Version:
+    """Which server this is."""
     return Version(
         version=__version__,
         commit="",
@@ -102,7 +106,7 @@ async def version() -> Version:
 
 
 @post("/control", status_code=200)
-async def control(state: State, data: Control) -> None:
+async def control(state: State, data: JSONBody[Control]) -> None:
     """Ask the server to leave if it is idle. Honoured by one that follows its clients; a resident one stays."""
     if not _services(state).leave_if_idle():
         raise Conflict("The server stays: it is in use, or it was not started with --exit-when-idle.")
