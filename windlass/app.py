@@ -96,6 +96,7 @@ class Server:
         self._data_dir = options.data_dir or config.default_data_dir()
         self._leave = asyncio.Event()
         self._poison = ""
+        self._terminal = sys.stderr.isatty()
         self._config = config.load(options.config)
         self._models: dict[str, Model] = {}
         self._roots: dict[str, WorkspaceRoot] = {}
@@ -270,6 +271,9 @@ class Server:
         loop.add_signal_handler(signal.SIGHUP, self._reload_on_signal)
 
     def _reload_on_signal(self) -> None:
+        if self._terminal and not sys.stderr.isatty():
+            self._leave.set()  # the terminal we were started in was closed: that is what this signal said first
+            return
         try:
             self._reload()
         except WindlassError as error:

@@ -101,6 +101,7 @@ class Runner:
         self._transcript = transcript
         self._log = workspace.log
         self._config = workspace.context.config  # the one it keeps, whatever is reloaded
+        self._task: asyncio.Task[RunOutcome] | None = None
         self._stop: asyncio.Event = asyncio.Event()
         self._stop_outcome: Outcome = "canceled"
         self._over = False
@@ -109,7 +110,7 @@ class Runner:
 
     async def drive(self, start_head: int) -> None:
         """Execute, wait for the end or for a stop, and record how it ended."""
-        task = asyncio.create_task(self._execute(start_head), name=f"run {self.entry.run.id}")
+        task = self._task = asyncio.create_task(self._execute(start_head), name=f"run {self.entry.run.id}")
         stop = asyncio.create_task(self._stop.wait(), name=f"stop {self.entry.run.id}")
         await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
         stop.cancel()
@@ -122,6 +123,8 @@ class Runner:
         # does not exist, and a cancel that arrives until then finds a run that never called it (B04).
         await self._log.durable(start_head)
         messages = await self.workspace.conversation(self.entry.run.session_id)
+        if self._deaf:
+            raise asyncio.CancelledError  # it was cancelled while we read, and its task has not heard of it yet
         spec = RunSpec(
             run_id=self.entry.run.id,
             session_id=self.entry.run.session_id,
@@ -137,8 +140,11 @@ class Runner:
         return await executor.run(spec, self, self.steer, self.cancel)
 
     def stop(self, outcome: Outcome = "canceled") -> None:
-        """Stop the run. `outcome` is what it ends as, unless a cancel covers it: then that."""
-        if not self._stop.is_set():
+        """Stop the run. `outcome` is what it ends as, unless a cancel covers it: then that.
+
+        An executor that came to its end before this keeps its outcome: nothing of what it said was dropped.
+        """
+        if not self._stop.is_set() and not (self._task is not None and self._task.done()):
             self._stop_outcome = outcome
             self.cancel.set()
             self._stop.set()
@@ -154,11 +160,12 @@ class Runner:
 
     def _judge(self, task: "asyncio.Task[RunOutcome]") -> tuple[Outcome, str]:
         """What the executor's end means, before the mark is compared."""
-        if not task.done() or task.cancelled():
-            if self._stop.is_set():
-                return self._stop_outcome, _STOPPED
+        error = task.exception() if task.done() and not task.cancelled() else None
+        if self._stop.is_set():
+            # Whatever it claims: from the stop on its words were dropped, so it cannot have completed.
+            return self._stop_outcome, _STOPPED
+        if task.cancelled():
             return "failed", "The run's executor stopped by itself."
-        error = task.exception()
         if error is not None:
             if not isinstance(error, ExecutorMisbehaved):
                 logger.error("run failed", run=self.entry.run.id, exc_info=error)
@@ -166,8 +173,6 @@ class Runner:
         result = task.result()
         if result.status == "completed":
             return "completed", ""
-        if self._stop.is_set():
-            return self._stop_outcome, _STOPPED
         return "failed", result.error or "The run's executor stopped by itself."
 
     def _finish(self, outcome: Outcome, error: str) -> None:

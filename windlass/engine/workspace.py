@@ -430,7 +430,13 @@ class Workspace:
     def abandon(self, task: asyncio.Task[Any]) -> None:
         """An executor that ignores its cancel: kept, so that it is not collected in the middle of what it does."""
         self._abandoned.add(task)
-        task.add_done_callback(self._abandoned.discard)
+        task.add_done_callback(self._forget_abandoned)
+
+    def _forget_abandoned(self, task: asyncio.Task[Any]) -> None:
+        self._abandoned.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            # Its run is over and nobody awaits it: without this, asyncio would complain when it is collected.
+            logger.warning("an abandoned executor failed", exc_info=error)
 
     # -- permissions --------------------------------------------------------------------------------------------------
 

@@ -70,7 +70,8 @@ class Log:
         self._staged_live: dict[str, LiveMessage] = {}
         self._pending: deque[_StagedFact | _StagedDelta] = deque()
         self._open_deltas: dict[tuple[str, int], _StagedDelta] = {}
-        self._wakers: set[asyncio.Future[None]] = set()
+        # A dict, not a set: readers are woken in the order they came, the same in every run of a simulation.
+        self._wakers: dict[asyncio.Future[None], None] = {}
         self._durable_waiters: deque[tuple[int, asyncio.Future[None]]] = deque()
         self._flush_handle: asyncio.Handle | None = None
         self._flushed_at = -1.0
@@ -235,7 +236,7 @@ class Log:
 
     def wake(self) -> None:
         self.join_cache.clear()
-        wakers, self._wakers = self._wakers, set()
+        wakers, self._wakers = self._wakers, {}
         for waker in wakers:
             if not waker.done():
                 waker.set_result(None)
@@ -279,12 +280,12 @@ class Log:
         """Return at the next publish, at close, when someone resolves `waker`, or after `timeout` seconds."""
         if self.closed:
             return
-        self._wakers.add(waker)
+        self._wakers[waker] = None
         timer = asyncio.get_running_loop().call_later(timeout, resolve, waker)
         try:
             await waker
         finally:
-            self._wakers.discard(waker)
+            self._wakers.pop(waker, None)
             timer.cancel()
 
     def close(self) -> None:

@@ -147,14 +147,15 @@ class Door:
             cookie = SimpleCookie(headers.get(b"cookie", b"").decode("latin-1")).get(COOKIE)
         except CookieError:
             return None
-        if cookie is None:
+        identity = self._tokens.identify(cookie.value) if cookie is not None else None
+        if identity is None:
             return None
         site = headers.get(b"sec-fetch-site", b"")
         if site not in (b"", b"same-origin", b"none"):
             raise Forbidden("Requests from pages of another site are refused.")
         if scope["method"] not in _SAFE_METHODS and b"origin" not in headers:
             raise Forbidden("A request with a cookie needs an Origin.")
-        return self._tokens.identify(cookie.value)
+        return identity
 
     def _count_guess(self, peer: str) -> None:
         now = time.monotonic()

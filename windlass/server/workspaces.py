@@ -2,7 +2,7 @@
 
 import platform
 
-from litestar import Router, delete, get, post
+from litestar import Response, Router, delete, get, post
 from litestar.datastructures import State
 from litestar.params import FromPath, JSONBody
 
@@ -90,8 +90,9 @@ async def set_current_session(
 
 
 @get("/health")
-async def health() -> None:
+async def health() -> Response[None]:
     """The server answers. Needs no credential, says nothing."""
+    return Response(None, media_type="text/plain")
 
 
 @get("/version")
