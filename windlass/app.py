@@ -5,13 +5,12 @@ The only file that knows every room.
 
 import asyncio
 import contextlib
-import fcntl
 import os
 import shlex
 import signal
 import ssl
 import sys
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncIterator, Coroutine
 from pathlib import Path
 
 import msgspec
@@ -28,6 +27,7 @@ from windlass.errors import Invalid, WindlassError
 from windlass.guardian.handle import Guardian
 from windlass.ids import new_id
 from windlass.journal.journal import Journal
+from windlass.journal.lock import only_writer
 from windlass.journal.sqlite import SqliteBackend
 from windlass.journal.writer import ThreadWriter
 from windlass.models.providers import build_model
@@ -105,7 +105,7 @@ class Server:
 
     async def run(self) -> int:
         private_directory(self._data_dir)
-        with only_server(self._data_dir):
+        with only_writer(self._data_dir):
             async with self._journal() as journal, self._guardian() as self._spawner:
                 await self._serve(journal)
         if self._poison:
@@ -350,22 +350,6 @@ class Server:
 
 
 STOP_SECONDS = 5.0  # what answers under way are given at the end
-
-
-@contextlib.contextmanager
-def only_server(data_dir: Path) -> Iterator[None]:
-    """Hold the lock of the data directory: two writers would corrupt each other's log (I18, A14)."""
-    descriptor = os.open(data_dir / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise Invalid(
-                f"Another server already uses {data_dir}. Attach to it, or start this one with another --data-dir."
-            ) from None
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def _selected(model: str) -> SelectedModel:

@@ -21,6 +21,9 @@ COMMANDS = {
     "cancel": ("windlass.cli.cancel:cancel", "Cancel what a session is doing, or one run."),
     "permissions": ("windlass.cli.permissions:permissions", "See what waits for an answer, and answer it."),
     "token": ("windlass.cli.token:token", "Make, list and revoke the tokens clients use."),
+    "prune": ("windlass.cli.upkeep:prune", "Trim the log now and give the space back."),
+    "rebuild": ("windlass.cli.upkeep:rebuild", "Build the tables anew from the log, or check them."),
+    "restore": ("windlass.cli.upkeep:restore", "Put a backup of the journal in its place."),
     "doctor": ("windlass.cli.doctor:doctor", "Check this installation and say what to do."),
 }
 

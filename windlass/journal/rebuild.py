@@ -1,4 +1,4 @@
-"""The tables again, from nothing but the facts: how we know that the view holds what the log says, and nothing else (I15).
+"""The tables again, from nothing but the facts: how we know that the view holds what the log says (I15).
 
 Facts at or below a log's floor are its snapshot (the newest of each key), so the facts that are left are enough. What
 is not made of facts stays out of it: the text so far of messages that are being written, and where a log's floor is.
@@ -14,7 +14,7 @@ from windlass.journal.migrations import migrate
 from windlass.journal.records import FactRow
 
 # What identifies a row comes first, so that both sides come in the same order and a difference can be named.
-_TABLES = {
+TABLES = {
     "sessions": "workspace, id, parent, updated_at, seq, body",
     "messages": "workspace, id, session, run, number, position, role, unfinished, body",
     "runs": "workspace, id, session, number, state, place, body, private",
@@ -56,7 +56,7 @@ def compare(source: sqlite3.Connection) -> list[str]:
     try:
         rebuild(source, target)
         differences: list[str] = []
-        for table, columns in _TABLES.items():
+        for table, columns in TABLES.items():
             differences += _differences(table, columns, source, target)
             if len(differences) >= limits.REBUILD_DIFFERENCES:
                 break
