@@ -5,6 +5,7 @@ WindlassError
  +- Unauthorized          401  no or wrong credential
  +- Forbidden             403  the token's scope does not allow it, or the Origin is foreign
  +- NotFound              404  unknown here (also: another workspace's id)
+ +- TooSlow               408  a body that did not arrive in time
  +- Conflict              409  not possible in the present state
  +- TooLarge              413  a body over its limit
  +- UnsupportedMedia      415  a body that is not JSON
@@ -38,6 +39,10 @@ class Forbidden(WindlassError):
 
 class NotFound(WindlassError):
     status = 404
+
+
+class TooSlow(WindlassError):
+    status = 408
 
 
 class Conflict(WindlassError):

@@ -327,5 +327,8 @@ class Lane:
         return entry
 
     def _run_fact(self, entry: Entry, by: By, change: Literal["created", "updated"] = "updated") -> Fact:
-        run = entry.run
-        return Fact("run", change, run, by, self.session_id, run.id, key=run.id, private=entry.private)
+        run, private = entry.run, entry.private
+        if private.attachments and run.state not in ("accepted", "queued"):
+            # From its start on they are in its message: here they would be on disk once more for each change (B45).
+            private = msgspec.structs.replace(private, attachments=[])
+        return Fact("run", change, run, by, self.session_id, run.id, key=run.id, private=private)

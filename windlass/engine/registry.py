@@ -114,8 +114,16 @@ class Registry:
             if len(self._open) + len(self._opening) >= limits.OPEN_WORKSPACES:
                 raise TooMany("Too many workspaces are open on this server.", retry_after=10)
             task = self._opening[path] = asyncio.create_task(self._load(path), name="open workspace")
+            task.add_done_callback(self._opened)
         # Shielded: one caller going away must not end the opening for the others (R25).
         return await asyncio.shield(task), first
+
+    def _opened(self, task: "asyncio.Task[Workspace]") -> None:
+        """Whoever asked may be gone: then nobody looks at a failure, and nobody lets go of what was opened."""
+        if not task.cancelled():
+            task.exception()
+        if not self._creating:
+            self._close_unneeded()
 
     async def _load(self, path: str) -> Workspace:
         try:

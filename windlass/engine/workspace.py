@@ -65,7 +65,7 @@ class Workspace:
         self._next_order = opening.next_order
         self._file_versions = opening.file_versions
         self._runners: dict[str, Runner] = {}  # by session
-        self._deleting = 0  # sessions on their way out keep the workspace open until they are gone
+        self._deleting: set[str] = set()  # sessions on their way out keep the workspace open until they are gone
         self._driving: set[asyncio.Task[None]] = set()
         self._abandoned: set[asyncio.Task[Any]] = set()
         self._reserved: dict[str, asyncio.Future[None]] = {}  # run ids being looked up
@@ -79,7 +79,7 @@ class Workspace:
     # -- sessions -----------------------------------------------------------------------------------------------------
 
     def has_session(self, session_id: str) -> bool:
-        return session_id in self._sessions
+        return session_id in self._sessions and session_id not in self._deleting
 
     async def create_session(self, title: str, by: By) -> Session:
         self.context.journal.check_room()
@@ -93,6 +93,7 @@ class Workspace:
         return session
 
     async def rename_session(self, session_id: str, title: str, by: By) -> Session:
+        self._session(session_id)
         session = self._change_session(session_id, title=_title(title), updated_at=self.context.clock.seconds())
         head = self.log.append([self._session_fact(session, by)])
         await self.log.durable(head)
@@ -101,15 +102,17 @@ class Workspace:
     async def delete_session(self, session_id: str, by: By) -> None:
         """Cancel its runs, wait for their terminals, remove its content. New prompts are refused at once."""
         self.context.journal.check()
+        if self.closed or self.draining:
+            raise Conflict("This workspace is closing. Open it again and repeat the request.")
         session = self._session(session_id)
-        del self._sessions[session_id]
-        self._deleting += 1
+        # It stays in memory until its end is decided: its runs still end, and a crash before that must find it whole.
+        self._deleting.add(session_id)
         lane = self._lanes.get(session_id)
         if lane is not None:
             self._cancel(lane, by)
         task = asyncio.create_task(self._delete(session, lane, by), name=f"delete {session_id}")
         self._driving.add(task)
-        task.add_done_callback(self._driving.discard)
+        task.add_done_callback(self._deleted)
         # Shielded: a caller that goes away must not leave a session that is gone from memory and not from the disk.
         await asyncio.shield(task)
 
@@ -118,14 +121,20 @@ class Workspace:
         try:
             if lane is not None:
                 await self._until_idle(lane)
+            del self._sessions[session_id]
             self._lanes.pop(session_id, None)
             self.permissions.forget_session(session_id)
             gone = Session(id=session.id, created_at=session.created_at, updated_at=self.context.clock.seconds())
             head = self.log.append([Fact("session", "deleted", gone, by, session_id, key=session_id)])
             await self.log.durable(head)
         finally:
-            self._deleting -= 1
+            self._deleting.discard(session_id)
             self._on_quiet(self)
+
+    def _deleted(self, task: asyncio.Task[None]) -> None:
+        self._driving.discard(task)
+        if not task.cancelled():
+            task.exception()  # its caller may be gone, and then nobody else looks
 
     async def _until_idle(self, lane: Lane) -> None:
         while lane.is_busy:
@@ -134,13 +143,12 @@ class Workspace:
             await waiter
 
     def _session(self, session_id: str) -> Session:
-        session = self._sessions.get(session_id)
-        if session is None:
+        if not self.has_session(session_id):
             raise NotFound("There is no such session in this workspace.")
-        return session
+        return self._sessions[session_id]
 
     def _change_session(self, session_id: str, **changes: Any) -> Session:
-        session = msgspec.structs.replace(self._session(session_id), **changes)
+        session = msgspec.structs.replace(self._sessions[session_id], **changes)
         self._sessions[session_id] = session
         return session
 
@@ -154,7 +162,7 @@ class Workspace:
         return Fact("session", "created" if created else "updated", body, by, session.id, key=session.id)
 
     def _session_facts(self, session_id: str, by: By, **changes: Any) -> list[Fact]:
-        """The session after a change; nothing for one that is being deleted."""
+        """The session after a change; nothing for one that was deleted."""
         if session_id not in self._sessions:
             return []
         return [self._session_fact(self._change_session(session_id, **changes), by)]
@@ -285,7 +293,12 @@ class Workspace:
             run = await self._ended_run(run_id)
             raise Conflict(f"This run is already over: {run.state}.")
         lane = self._lanes[entry.run.session_id]
-        self._cover(lane, lane.remove(run_id, by), by)
+        try:
+            cover = lane.remove(run_id, by)
+        except Conflict:
+            await self.log.durable(self.log.head)  # that it runs must be on disk before anyone is told
+            raise
+        self._cover(lane, cover, by)
         state = entry.run.state
         await self.log.durable(self.log.head)
         return state
@@ -562,7 +575,7 @@ class Workspace:
             self._on_quiet(self)
 
     def look_at(self, client_id: str, session_id: str) -> None:
-        if session_id and session_id not in self._sessions:
+        if session_id and not self.has_session(session_id):
             raise NotFound("There is no such session in this workspace.")
         before = self.claims.look_at(client_id, session_id)
         if before != session_id:
@@ -591,7 +604,7 @@ class Workspace:
     @property
     def is_needed(self) -> bool:
         """Whether something keeps it open: a claim or a run (I17)."""
-        return self.claims.held or self.is_busy or self._deleting > 0
+        return self.claims.held or self.is_busy or bool(self._deleting)
 
     # -- reading ------------------------------------------------------------------------------------------------------
 

@@ -87,7 +87,8 @@ class Journal:
     def check(self) -> None:
         """Raise when nothing can be acknowledged any more."""
         if self.poisoned is not None:
-            raise self.poisoned
+            # A new one each time: the traceback of one that is raised again and again grows for ever.
+            raise JournalPoisoned(self.poisoned.message)
 
     def check_room(self) -> None:
         """Raise when the disk is so far behind that new work must wait. Called before a decision, never after."""

@@ -12,7 +12,10 @@ from windlass.errors import Conflict
 @contextlib.contextmanager
 def only_writer(data_dir: Path) -> Iterator[None]:
     """Hold the lock, or raise Conflict: two writers would corrupt each other's log (I18, A14)."""
-    descriptor = os.open(data_dir / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        descriptor = os.open(data_dir / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise Conflict(f"{data_dir / 'lock'} cannot be used: {error.strerror}. Remove it.") from None
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from windlass import limits
-from windlass.errors import JournalPoisoned
+from windlass.errors import Conflict, JournalPoisoned
 from windlass.journal.encoding import fact_event, plain_event
 from windlass.journal.live import STREAMED_FIELD, LiveMessage
 from windlass.journal.records import Checkpoint, FactRow
@@ -89,6 +89,9 @@ class Log:
         self._journal.check()
         if not facts:
             return self.head
+        if self.closed:
+            # Its numbers may belong to another Log by now, and nobody would hear of the commit.
+            raise Conflict("This workspace was closed. Open it again and repeat the request.")
         time = self._journal.clock.now()
         rows = []
         self._open_deltas.clear()  # text that comes later must not be seen before these facts
@@ -265,9 +268,10 @@ class Log:
 
     async def durable(self, seq: int) -> None:
         """Return when every fact up to `seq` is on disk and published; raise JournalPoisoned if it never will be."""
+        # First: once a commit has failed, memory is ahead of the disk for good, and nothing it says may be told.
+        self._journal.check()
         if self.published >= seq:
             return
-        self._journal.check()
         waiter = asyncio.get_running_loop().create_future()
         # Heads mostly come in order; a late waiter for an older head goes to its place.
         index = len(self._durable_waiters)

@@ -30,6 +30,9 @@ class SqliteBackend:
         self._path = path
         self._readers = threading.local()
         self._open_readers: list[sqlite3.Connection] = []
+        if path.is_symlink():
+            # SQLite would follow it, and make whatever it points to its own (A13).
+            raise JournalUnusable(f"{path} is a link. Remove it, or start with another --data-dir.")
         try:
             self._writer = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
             path.chmod(0o600)

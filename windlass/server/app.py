@@ -7,8 +7,9 @@ from litestar import Litestar, Response
 from litestar.datastructures import State
 from litestar.exceptions import HTTPException, ValidationException
 
-from windlass.errors import TooMany, WindlassError
+from windlass.errors import TooLarge, TooMany, TooSlow, WindlassError
 from windlass.server import openapi, pages
+from windlass.server.bodies import JsonRequest
 from windlass.server.services import Connection, Services
 from windlass.wire.http import ErrorBody
 
@@ -20,6 +21,7 @@ def create_app(services: Services) -> Litestar:
     return Litestar(
         route_handlers=[*openapi.API, pages.front_page, pages.docs_page, pages.openapi_document],
         state=State({"services": services}),
+        request_class=JsonRequest,
         exception_handlers={
             WindlassError: _refused,
             ValidationException: _invalid,
@@ -41,19 +43,21 @@ def _answer(status: int, message: str, headers: dict[str, str] | None = None, re
 
 def _refused(request: Connection, error: WindlassError) -> Response[Any]:
     headers = {"retry-after": str(error.retry_after)} if isinstance(error, TooMany) else {}
+    if isinstance(error, TooLarge | TooSlow):
+        headers["connection"] = "close"  # so that nothing more of the body is read
     request_id = _request_id(request) if error.status >= 500 else ""
     return _answer(error.status, error.message, headers, request_id)
 
 
 def _invalid(request: Connection, error: ValidationException) -> Response[Any]:
-    """A body or parameter that does not fit: name the field, and tell malformed (400) from not acceptable (422)."""
+    """A parameter that does not fit, or a body that is not there; one that is there was judged when it was read."""
     problems = [problem for problem in (error.extra or []) if isinstance(problem, dict)]
-    if not problems:
+    key, text = (str(problems[0].get(name, "")) for name in ("key", "message")) if problems else ("", "")
+    if "data" in (key, text.strip("'")):
+        return _answer(400, "The body is missing: send JSON. See /docs for what it should look like.")
+    if not key:
         return _answer(400, "The request is malformed. See /docs for what it should look like.")
-    key, text = str(problems[0].get("key", "")), str(problems[0].get("message", ""))
-    status = 422 if "Invalid enum value" in text else 400
-    where = f"{key}: " if key and key != "data" else ""
-    return _answer(status, f"{where}{text}.".replace("..", "."))
+    return _answer(400, f"{key}: {text}.".replace("..", "."))
 
 
 def _http_error(request: Connection, error: HTTPException) -> Response[Any]:

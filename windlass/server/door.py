@@ -4,6 +4,7 @@ In this order: Host, Origin, credential, size, content type. A request that fail
 of it is looked at.
 """
 
+import asyncio
 import ipaddress
 import re
 import secrets
@@ -23,6 +24,7 @@ from windlass.errors import (
     Misdirected,
     TooLarge,
     TooMany,
+    TooSlow,
     Unauthorized,
     UnsupportedMedia,
     WindlassError,
@@ -72,7 +74,7 @@ class Door:
             identity = self._admit(scope)
             name = identity.name
             scope["windlass.identity"] = identity
-            await self._app(scope, _Body(scope, receive).receive, watched_send)
+            await self._app(scope, _Body(receive).receive, watched_send)
         except WindlassError as error:
             await refuse(error, request_id, watched_send)
         finally:
@@ -191,18 +193,27 @@ class Door:
 
 
 class _Body:
-    """Counts what is received, so that a body without a length is bounded too."""
+    """Counts what is received and how long it takes, so that a body without a length, or an end, is bounded too."""
 
-    def __init__(self, scope: Any, receive: Any) -> None:
+    def __init__(self, receive: Any) -> None:
         self._receive = receive
         self._size = 0
+        self._complete = False
+        self._deadline = asyncio.get_running_loop().time() + limits.REQUEST_BODY_SECONDS
 
     async def receive(self) -> Any:
-        message = await self._receive()
+        if self._complete:  # what comes now is only that the client has gone, and a stream waits for it for hours
+            return await self._receive()
+        try:
+            async with asyncio.timeout_at(self._deadline):
+                message = await self._receive()
+        except TimeoutError:
+            raise TooSlow("The body took too long to arrive. Send it again.") from None
         if message["type"] == "http.request":
             self._size += len(message.get("body", b""))
             if self._size > limits.REQUEST_BODY_BYTES:
                 raise TooLarge(f"The body is larger than {limits.REQUEST_BODY_BYTES // limits.MIB} MiB.")
+        self._complete = not message.get("more_body", False)
         return message
 
 

@@ -1,5 +1,6 @@
 """Routes: prompts, runs, the queue, and the agent behind them."""
 
+import binascii
 from typing import Any, get_args
 
 from litestar import Response, Router, delete, get, post
@@ -20,7 +21,7 @@ from windlass.wire.http import (
     Prompt,
     RunStateBody,
 )
-from windlass.wire.runs import TERMINAL_STATES, Run, RunState
+from windlass.wire.runs import TERMINAL_STATES, Attachment, Run, RunState
 from windlass.wire.sessions import Session
 
 
@@ -41,6 +42,7 @@ async def prompt(state: State, request: Connection, workspace_id: FromPath[str],
         raise Invalid(f"prompt is longer than {limits.PROMPT_CHARACTERS} characters. Put the text into a file.")
     if data.run_id and not is_run_id(data.run_id):
         raise Invalid("run_id must be 1 to 64 letters, digits, dashes or underscores.")
+    _check_attachments(data.attachments)
     _check_model(state.services, data.model)
     return await workspace.prompt(data, by_of(request))
 
@@ -53,6 +55,15 @@ def _check_model(services: Services, model: str) -> None:
     known = services.describe_config().providers
     if provider not in known or not name:
         raise Invalid(f"model must be provider/model with one of these providers: {', '.join(sorted(known))}.")
+
+
+def _check_attachments(attachments: list[Attachment]) -> None:
+    """A content that cannot be read would only come out when the model is sent it, in the middle of a run."""
+    for index, attachment in enumerate(attachments):
+        try:
+            binascii.a2b_base64(attachment.content, strict_mode=True)
+        except ValueError:
+            raise Invalid(f"attachments[{index}].content is not base64.") from None
 
 
 @get("/agent")

@@ -258,8 +258,9 @@ class EventTap:
             self._changed.set()
 
     def _take(self, block: str) -> None:
-        fields = dict(line.split(": ", 1) for line in block.splitlines() if not line.startswith(":"))
-        self.comments += [line for line in block.splitlines() if line.startswith(":")]
+        lines = block.split("\n")  # not splitlines: text may hold characters that Python takes for line ends
+        fields = dict(line.split(": ", 1) for line in lines if not line.startswith(":"))
+        self.comments += [line for line in lines if line.startswith(":")]
         if "data" in fields:
             self.events.append(Event(id=fields.get("id", ""), data=json.loads(fields["data"])))
             self._greeted.set()
