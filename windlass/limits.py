@@ -20,6 +20,7 @@ TICKET_SECONDS = 300  # long enough to walk to the phone
 TICKETS = 100  # outstanding at once
 PROMPT_CHARACTERS = 1_000_000  # a context window; more is a file
 TITLE_CHARACTERS = 500  # a title, not a document
+FIRST_TITLE_CHARACTERS = 80  # of the first prompt, until someone names the session
 PATH_CHARACTERS = 4_096  # PATH_MAX
 ID_CHARACTERS = 128  # longer than any id we make
 MESSAGES_PER_PAGE = 10_000  # asked for with ?limit=
@@ -31,9 +32,7 @@ QUEUE_PER_SESSION = 100  # accepted and not ended; a person never queues more, a
 SESSIONS_PER_WORKSPACE = 10_000  # their ids are in memory while a workspace is open (about 1 KB each)
 OPEN_WORKSPACES = 1_000
 STOP_ASK_SECONDS = 3.0  # what a run is given to stop by itself after a cancel
-STOP_ABORT_SECONDS = (
-    3.0  # and what it is given after it was cancelled again; then it is abandoned and its end written
-)
+STOP_ABORT_SECONDS = 3.0  # and what it is given after it was cancelled again; then it is abandoned and its end written
 DRAIN_SECONDS = 10.0  # active runs at SIGTERM
 RUN_STEPS = 100  # model calls in one run; an agent that needs more is going in circles
 RUN_SECONDS = 6 * 3600.0  # a run left alone over lunch is fine; one of days is a bug

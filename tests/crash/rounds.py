@@ -5,6 +5,7 @@ import os
 import random
 import signal
 import time
+from collections.abc import Awaitable
 from pathlib import Path
 
 from windlass.testing.model_server import ModelServer
@@ -109,15 +110,20 @@ async def _found(crowd: Crowd) -> Found:
     def all_received() -> bool:
         return all(watcher.position >= len(found.facts) for watcher in crowd.watchers)
 
-    await until(all_over, "every run is over", _END_SECONDS)
+    await _hope(crowd.told, "I3", until(all_over, "every run is over", _END_SECONDS))
     found = await find(crowd.api)
-    await until(all_received, "every stream is at the end")
+    await _hope(crowd.told, "I13", until(all_received, "every stream is at the end"))
     return found
+
+
+async def _hope(told: Told, number: str, wait: Awaitable[None]) -> None:
+    """What does not come is a violation like any other; the comparison says more about it."""
+    try:
+        await wait
+    except AssertionError as problem:
+        told.problems.append(f"{number}: {problem}")
 
 
 async def _nothing_is_left(told: Told, marker: str) -> None:
     """No process a tool had started is there a little after the kill (B36)."""
-    try:
-        await until(lambda: not processes(marker), "no process is left", 10)
-    except AssertionError:
-        told.problems.append(f"B36: processes are left after a kill: {processes(marker)}")
+    await _hope(told, "B36", until(lambda: not processes(marker), "no process of a tool is left", 10))

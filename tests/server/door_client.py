@@ -1,10 +1,12 @@
 """Requests as nobody's library would send them: any header, any credential, from any loopback address."""
 
 import asyncio
+import contextlib
 import io
 import itertools
 import json
 import os
+import socket
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -82,22 +84,36 @@ class RawAnswer(NamedTuple):
 async def raw(server: ServerProcess, request: bytes, *, head_only: bool = False) -> RawAnswer:
     """What the server answers to these bytes, read until it closes (so ask it to: `Connection: close`)."""
     address = urlsplit(server.url)
-    return await raw_to(str(address.hostname), int(address.port or 0), request, head_only)
+    return await raw_to(str(address.hostname), int(address.port or 0), request, head_only=head_only)
 
 
-async def raw_to(host: str, port: int, request: bytes, head_only: bool = False) -> RawAnswer:
-    reader, writer = await asyncio.open_connection(host, port)
-    try:
-        writer.write(request)
-        try:
-            content = await asyncio.wait_for(
-                reader.readuntil(b"\r\n\r\n") if head_only else reader.read(), WAIT_SECONDS
-            )
-        except (ConnectionError, asyncio.IncompleteReadError):
-            content = b""
-        return parsed(content)
-    finally:
-        writer.close()
+async def raw_to(host: str, port: int, *pieces: bytes, head_only: bool = False) -> RawAnswer:
+    """The same at any address. A bare socket: asyncio's streams drop what came before a reset."""
+    with await connected(host, port) as sock:
+        loop = asyncio.get_running_loop()
+        with contextlib.suppress(ConnectionError):  # it may refuse before it has read everything
+            for piece in pieces:
+                await loop.sock_sendall(sock, piece)
+        return await received(sock, head_only)
+
+
+async def connected(host: str, port: int) -> socket.socket:
+    sock = socket.socket()
+    sock.setblocking(False)
+    await asyncio.get_running_loop().sock_connect(sock, (host, port))
+    return sock
+
+
+async def received(sock: socket.socket, head_only: bool = False) -> RawAnswer:
+    """What comes until the other end closes (or, `head_only`, until the head is there)."""
+    content = b""
+    with contextlib.suppress(ConnectionError):
+        async with asyncio.timeout(WAIT_SECONDS):
+            while chunk := await asyncio.get_running_loop().sock_recv(sock, 65536):
+                content += chunk
+                if head_only and b"\r\n\r\n" in content:
+                    break
+    return parsed(content)
 
 
 def parsed(content: bytes) -> RawAnswer:

@@ -1,10 +1,11 @@
 """Requests that are too slow, too large or two at once are cut, and cost nobody else anything."""
 
 import asyncio
+import contextlib
 from pathlib import Path
 
 import pytest
-from door_client import RawAnswer, parsed, raw, raw_to
+from door_client import RawAnswer, connected, raw, raw_to, received
 from own_listener import Address, listening
 from world import World
 
@@ -16,13 +17,7 @@ SHORT = 0.2  # seconds; in the real process it is ten
 
 async def answer_to(address: Address, *pieces: bytes) -> RawAnswer:
     """What comes back until the server closes, after these bytes and no more."""
-    reader, writer = await asyncio.open_connection(address.host, address.port)
-    for piece in pieces:
-        writer.write(piece)
-        await writer.drain()
-    content = await asyncio.wait_for(reader.read(), 10)
-    writer.close()
-    return parsed(content)
+    return await raw_to(address.host, address.port, *pieces)
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET", b"GET /v1/health HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "])
@@ -39,17 +34,17 @@ async def test_headers_that_trickle_are_cut(tmp_path: Path, monkeypatch: pytest.
     """A byte now and then would keep a timer for silence from ever ending (A37)."""
     monkeypatch.setattr(limits, "REQUEST_HEADER_SECONDS", SHORT)
     async with listening(tmp_path) as address:
-        reader, writer = await asyncio.open_connection(address.host, address.port)
-        writer.write(b"GET /v1/health HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ")
-        answer = asyncio.create_task(reader.read())
+        with await connected(address.host, address.port) as sock:
+            sock.send(b"GET /v1/health HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ")
+            answer = asyncio.create_task(received(sock))
 
-        def is_cut() -> bool:
-            writer.write(b"a")
-            return answer.done()
+            def is_cut() -> bool:
+                with contextlib.suppress(ConnectionError):
+                    sock.send(b"a")
+                return answer.done()
 
-        await until(is_cut, "the connection is cut", 5)
-        assert parsed(await answer).status == 408
-        writer.close()
+            await until(is_cut, "the connection is cut", 10)
+            assert (await answer).status == 408
 
 
 async def test_a_slow_client_delays_nobody(tmp_path: Path) -> None:

@@ -4,7 +4,8 @@ An ablation patches the real code through pytest's monkeypatch and names the inv
 was found.
 """
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
 import pytest
@@ -12,6 +13,10 @@ import pytest
 from windlass.core.claims import Claims, Hold
 from windlass.core.lane import Ending, Entry, Lane
 from windlass.core.permissions import Permissions
+from windlass.engine import workspace
+from windlass.engine.desk import Desk
+from windlass.engine.registry import Registry
+from windlass.engine.reservations import Reservations
 from windlass.engine.runner import Runner
 from windlass.engine.subscription import Subscription
 from windlass.engine.workspace import Workspace
@@ -128,10 +133,11 @@ def leave_steers_where_they_are(patch: pytest.MonkeyPatch) -> None:
 def look_up_without_reserving(patch: pytest.MonkeyPatch) -> None:
     """Two callers with one run_id both find nothing and both accept (R12)."""
 
-    async def at_once(workspace: Workspace, run_id: str) -> None:
-        return None
+    @asynccontextmanager
+    async def at_once(reservations: Reservations, run_id: str) -> AsyncIterator[None]:
+        yield
 
-    patch.setattr(Workspace, "_reserve", at_once)
+    patch.setattr(Reservations, "hold", at_once)
 
 
 def hear_covered_runs(patch: pytest.MonkeyPatch) -> None:
@@ -141,7 +147,7 @@ def hear_covered_runs(patch: pytest.MonkeyPatch) -> None:
 
 def keep_questions_of_ended_runs(patch: pytest.MonkeyPatch) -> None:
     """A cancelled run's question is not withdrawn."""
-    patch.setattr(Workspace, "_withdrawals", lambda workspace, run_ids, by: [])
+    patch.setattr(Desk, "withdraw", lambda desk, run_ids, by: [])
 
 
 def close_under_runs(patch: pytest.MonkeyPatch) -> None:
@@ -188,6 +194,49 @@ def show_text_before_its_fact(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Log, "__init__", init)
 
 
+# -- what the simulation found in this code, taken out again --------------------------------------------------------
+
+
+def look_at_the_disk_too_early(patch: pytest.MonkeyPatch) -> None:
+    """A run that has just ended is looked up on disk, where it still runs: a cancel seems to cover it."""
+    patch.setattr(Workspace, "_ended_run", Workspace.run)
+
+
+def refuse_at_once(patch: pytest.MonkeyPatch) -> None:
+    """A refusal does not wait for the disk: a caller is told of a run that a crash then takes away."""
+
+    class Never(Exception):
+        pass
+
+    patch.setattr(workspace, "WindlassError", Never)
+
+
+def believe_a_stopped_executor(patch: pytest.MonkeyPatch) -> None:
+    """An executor that was told to stop, and whose words were dropped, says that it completed."""
+    judge = Runner._judge
+
+    def trusting(runner: Runner, task: Any) -> Any:
+        done = task.done() and not task.cancelled() and task.exception() is None
+        return ("completed", "") if done and task.result().status == "completed" else judge(runner, task)
+
+    patch.setattr(Runner, "_judge", trusting)
+
+
+def forget_what_was_opened(patch: pytest.MonkeyPatch) -> None:
+    """A caller that hangs up while a workspace is being opened leaves it open for ever."""
+    patch.setattr(Registry, "_opened", lambda registry, task: None)
+
+
+def share_the_reservation(patch: pytest.MonkeyPatch) -> None:
+    """A caller that hangs up while it waits for another's run_id takes the other's callers with it."""
+
+    async def free(reservations: Reservations, run_id: str) -> None:
+        while (held := reservations._held.get(run_id)) is not None:
+            await held
+
+    patch.setattr(Reservations, "_free", free)
+
+
 ABLATIONS = {
     "end as the executor says": Ablation(end_as_the_executor_says, ("I5",)),
     "start what is covered": Ablation(start_what_is_covered, ("I5",)),
@@ -205,4 +254,9 @@ ABLATIONS = {
     "split endings": Ablation(split_endings, ("I3", "I7")),
     "trim the snapshot": Ablation(trim_the_snapshot, ("I15",)),
     "show text before its fact": Ablation(show_text_before_its_fact, ("I16",)),
+    "look at the disk too early": Ablation(look_at_the_disk_too_early, ("I5",)),
+    "refuse at once": Ablation(refuse_at_once, ("I12",)),
+    "believe a stopped executor": Ablation(believe_a_stopped_executor, ("I3", "I7")),
+    "forget what was opened": Ablation(forget_what_was_opened, ("I17",)),
+    "share the reservation": Ablation(share_the_reservation, ("B02",)),
 }

@@ -5,9 +5,11 @@ import msgspec
 from windlass.engine.workspace import Workspace
 from windlass.errors import NotFound
 from windlass.journal import view
+from windlass.wire.runs import Run
 from windlass.wire.sessions import Session
 
 _decode_session = msgspec.json.Decoder(Session).decode
+_decode_run = msgspec.json.Decoder(Run).decode
 
 
 async def session(workspace: Workspace, session_id: str) -> Session:
@@ -64,3 +66,10 @@ async def runs(workspace: Workspace, session_id: str, state: str, after: str, li
     if bodies is None:
         raise NotFound("There is no run with the id given as after in this workspace.")
     return bodies
+
+
+def queued(workspace: Workspace, session_id: str) -> list[Run]:
+    """What waits on a session and will run, as everyone was told."""
+    open_runs = [_decode_run(body) for body in workspace.log.runs.values()]
+    waiting = [run for run in open_runs if run.session_id == session_id and run.state in ("accepted", "queued")]
+    return [run for run in waiting if not run.cancel_requested]

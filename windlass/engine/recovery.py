@@ -7,7 +7,8 @@ disk; queued ones go on in their order (I1, I3).
 import msgspec
 
 from windlass.core.lane import Entry, Lane
-from windlass.engine.workspace import SERVER, Workspace
+from windlass.engine.desk import SERVER
+from windlass.engine.workspace import Workspace
 from windlass.journal import view
 from windlass.wire.events import Fact
 from windlass.wire.messages import Message, MessagePrivate

@@ -72,7 +72,7 @@ class Registry:
                 self._check_staying()
                 if not workspace.closed:
                     break
-            workspace.hold(client_id)
+            workspace.attendance.hold(client_id)
             self.had_clients = True
         finally:
             self._creating -= 1
@@ -154,7 +154,7 @@ class Registry:
         """The client says goodbye for good: its claims go at once, and a late create of it is refused (R34)."""
         self._retired.add(client_id, self.context.clock.now())
         for workspace in self.workspaces:
-            workspace.release(client_id)
+            workspace.attendance.release(client_id)
 
     def _on_quiet(self, workspace: Workspace) -> None:
         """Something that kept the workspace open is gone: close it if that was the last."""

@@ -206,7 +206,7 @@ class Runner:
     async def approve(self, ask: PermissionAsk) -> Verdict:
         if self._deaf:
             return "withdrawn"
-        verdict = await self.workspace.ask(self.lane, self.entry, ask, self._config)
+        verdict = await self.workspace.desk.ask(self.lane, self.entry, ask, self._config)
         return "withdrawn" if self._deaf else verdict
 
     def _take(self, event: RunEvent) -> int:

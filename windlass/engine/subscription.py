@@ -20,7 +20,7 @@ class Subscription:
     def __init__(self, workspace: Workspace, client_id: str, cursor: Cursor | None, deltas: bool) -> None:
         self._workspace = workspace
         self._client_id = client_id
-        self._number = workspace.attach(client_id)
+        self._number = workspace.attendance.attach(client_id)
         after, problem = self._position(cursor)
         self._reader = Reader(workspace.log, after, deltas)
         self.greeting = self._hello() + (self._reader.reset(problem) if problem else b"")
@@ -42,7 +42,7 @@ class Subscription:
         self._reader.wake()
 
     def close(self) -> None:
-        self._workspace.detach(self._client_id, self._number)
+        self._workspace.attendance.detach(self._client_id, self._number)
 
     def _hello(self) -> bytes:
         log = self._workspace.log

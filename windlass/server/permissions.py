@@ -31,7 +31,7 @@ async def grant_permission(
     workspace = _workspace(state, workspace_id)
     match data.action:
         case "allow" | "allow_session" | "deny":
-            return Resolved(await workspace.resolve(data.permission.id, data.action, by_of(request)))
+            return Resolved(await workspace.desk.resolve(data.permission.id, data.action, by_of(request)))
         case _:
             raise BadRequest("action must be one of: allow, allow_session, deny.")
 

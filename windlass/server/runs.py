@@ -107,7 +107,7 @@ async def count_queued(state: State, workspace_id: FromPath[str], session_id: Fr
     """How many prompts wait on the session."""
     workspace = _workspace(state, workspace_id)
     await reading.session(workspace, session_id)
-    return len(workspace.queued(session_id))
+    return len(reading.queued(workspace, session_id))
 
 
 @get("/agent/sessions/{session_id:str}/prompts/list")
@@ -117,7 +117,7 @@ async def list_queued(
     """The prompts that wait, as texts; with `?full=1` as runs."""
     workspace = _workspace(state, workspace_id)
     await reading.session(workspace, session_id)
-    runs = workspace.queued(session_id)
+    runs = reading.queued(workspace, session_id)
     return raw_json(encode(runs if full == "1" else [run.prompt for run in runs]))
 
 

@@ -68,7 +68,7 @@ async def get_workspace(state: State, workspace_id: FromPath[str]) -> Workspace:
 async def release_workspace(state: State, request: Connection, workspace_id: FromPath[str]) -> None:
     """Let go of the workspace: this client's claim on it ends."""
     workspace = _services(state).registry.get(workspace_id)
-    workspace.release(check_client_id(request.query_params.get("client_id")))
+    workspace.attendance.release(check_client_id(request.query_params.get("client_id")))
 
 
 @delete("/clients/{client_id:str}", status_code=200)

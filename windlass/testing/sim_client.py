@@ -152,7 +152,7 @@ class SimClient(SimRequests):
 
     def _notice_collision(self, workspace: Workspace) -> None:
         now = asyncio.get_running_loop().time()
-        if any(hold.client_id == self.id and timer.when() <= now for hold, timer in workspace._timers.items()):
+        if any(hold.client_id == self.id and timer.when() <= now for hold, timer in workspace.attendance.timers.items()):
             self._world.history.count("a hold expired at the instant of an attach")
 
     async def _drop_stream(self, path: str, workspace: Workspace) -> None:
@@ -175,7 +175,7 @@ class SimClient(SimRequests):
     async def _release(self, path: str, workspace: Workspace) -> None:
         self._goodbyes += 1
         self._world.history.place(f"{self.id} releases {workspace.id}")
-        workspace.release(self.id)
+        workspace.attendance.release(self.id)
 
     async def _retire(self, path: str, workspace: Workspace | None) -> None:
         self._goodbyes += 1

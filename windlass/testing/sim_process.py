@@ -7,9 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from windlass.engine.workspace import Workspace
 from windlass.errors import JournalPoisoned
-from windlass.journal.log import Log
 from windlass.testing.seeded_writer import Fault
 from windlass.testing.sim_client import SimClient
 from windlass.testing.sim_server import SimServer
@@ -179,5 +177,5 @@ def _loop() -> SimLoop:
 
 
 def _is_of_the_server(timer: asyncio.TimerHandle) -> bool:
-    callback = timer._callback  # type: ignore[attr-defined]
-    return isinstance(getattr(callback, "__self__", None), Workspace | Log)
+    owner = type(getattr(timer._callback, "__self__", None))  # type: ignore[attr-defined]
+    return owner.__module__.startswith(("windlass.engine", "windlass.journal"))

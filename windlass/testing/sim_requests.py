@@ -48,7 +48,7 @@ class SimRequests:
 
     async def _ask(self, kind: str, call: Callable[[], Awaitable[Any]], **arguments: Any) -> Any:
         """The answer, or None when it was refused or not waited for: now and then a client hangs up at once."""
-        patience = _PATIENCE_SECONDS if self._rng.random() < 0.03 else None
+        patience = _PATIENCE_SECONDS if self._rng.random() < (0.12 if kind == "create" else 0.04) else None
         ask = await self._server.ask(self.id, kind, arguments, call, patience)
         return ask.answer if ask.status == "answered" else None
 
@@ -173,7 +173,7 @@ class SimRequests:
         action = self._rng.choice(_ANSWERS)
         await self._ask(
             "answer",
-            lambda: workspace.resolve(permission_id, action, self.by),
+            lambda: workspace.desk.resolve(permission_id, action, self.by),
             workspace=workspace.id,
             permission=permission_id,
             action=action,

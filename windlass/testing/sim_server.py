@@ -75,7 +75,8 @@ class SimServer:
         history = self.world.history
         ask = history.asked(client_id, kind, arguments)
         try:
-            ask.answer = await asyncio.wait_for(_coroutine(call), patience) if patience else await call()
+            async with asyncio.timeout(patience):
+                ask.answer = await call()
         except WindlassError as refusal:
             ask.refusal = f"{type(refusal).__name__}: {refusal.message}"
             history.answered(ask, "refused")
@@ -136,7 +137,3 @@ class SimJournal(Journal):
 
 def _is_end(row: FactRow) -> bool:
     return row.kind == "run_complete"
-
-
-async def _coroutine(call: Callable[[], Awaitable[Result]]) -> Result:
-    return await call()
