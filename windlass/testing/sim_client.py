@@ -152,7 +152,8 @@ class SimClient(SimRequests):
 
     def _notice_collision(self, workspace: Workspace) -> None:
         now = asyncio.get_running_loop().time()
-        if any(hold.client_id == self.id and timer.when() <= now for hold, timer in workspace.attendance.timers.items()):
+        timers = workspace.attendance.timers
+        if any(hold.client_id == self.id and timer.when() <= now for hold, timer in timers.items()):
             self._world.history.count("a hold expired at the instant of an attach")
 
     async def _drop_stream(self, path: str, workspace: Workspace) -> None:
