@@ -18,6 +18,7 @@ AUTH_FAILURES_PER_PEER = 100  # in one window; guessing 256 bits is hopeless, bu
 AUTH_FAILURE_WINDOW_SECONDS = 60.0
 TICKET_SECONDS = 300  # long enough to walk to the phone
 TICKETS = 100  # outstanding at once
+BROWSER_TOKENS = 50  # cookies that are valid; a person has fewer browsers, a loop of tickets has not
 PROMPT_CHARACTERS = 1_000_000  # a context window; more is a file
 TITLE_CHARACTERS = 500  # a title, not a document
 FIRST_TITLE_CHARACTERS = 80  # of the first prompt, until someone names the session

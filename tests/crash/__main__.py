@@ -44,8 +44,9 @@ def summary(told: Told, found: dict[str, Found], seconds: float) -> str:
     cancels = [cancel for cancel in told.cancels if cancel.status]
     rows = {
         "seconds": f"{seconds:.0f}",
-        "kills": f"{told.counts['kills']} ({told.counts['killed while starting']} while starting, "
-        f"{told.counts['killed while stopping']} while stopping)",
+        "kills": str(told.counts["kills"]),
+        "  of them": f"{told.counts['killed on an answer']} right after an answer, "
+        f"{told.counts['killed while starting']} while starting, {told.counts['killed while stopping']} while stopping",
         "start to ready": f"{max(told.start_seconds):.2f} s at most, {_mean(told.start_seconds):.2f} s on average",
         "prompts sent": f"{len(told.prompts)}, {told.counts['prompts sent again']} sent again",
         "  acknowledged": str(sum(prompt.accepted for prompt in prompts)),

@@ -89,6 +89,7 @@ class Crowd:
     async def _send(self, prompt: SentPrompt) -> None:
         prompt.times_sent += 1
         prompt.answers.append(await self.api.call("POST", f"W/agent?client_id={self.api.client_id}", prompt.body))
+        self.told.answered()
 
     async def _send_again(self) -> None:
         """What was never answered is sent again, and now and then also what was: it must be the same run (I8)."""
@@ -112,6 +113,7 @@ class Crowd:
                 path = f"W/runs/{cancel.target}/cancel"
             self.told.cancels.append(cancel)
             cancel.status, cancel.answer = await self.api.call("POST", path)
+            self.told.answered()
 
     # -- permissions --------------------------------------------------------------------------------------------------
 
@@ -123,6 +125,7 @@ class Crowd:
         status, told = await api.call("POST", f"W/permissions/grant?client_id={api.client_id}", body)
         if status == 200:
             answer.resolved = told["resolved"]
+            self.told.answered()
 
 
 class Watcher:

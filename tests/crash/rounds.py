@@ -6,6 +6,7 @@ import random
 import signal
 import time
 from collections.abc import Awaitable
+from functools import partial
 from pathlib import Path
 
 from windlass.testing.model_server import ModelServer
@@ -50,6 +51,11 @@ async def _one_life(server: ServerProcess, crowds: list[Crowd], told: Told, dice
         await _killed_while_starting(server, told, dice)
         return
     await _start(server, told)
+    if dice.random() < 0.5:
+        # The moment right after an answer is where something told too early is lost.
+        told.counts["killed on an answer"] += 1
+        told.strike = partial(os.kill, server.pid, signal.SIGKILL)
+        told.answers_to_go = dice.randint(1, 15)
     working = [asyncio.create_task(crowd.work()) for crowd in crowds]
     await asyncio.wait(working, timeout=dice.uniform(0.05, 1.5), return_when=asyncio.FIRST_EXCEPTION)
     if dice.random() < 0.15:
@@ -57,6 +63,7 @@ async def _one_life(server: ServerProcess, crowds: list[Crowd], told: Told, dice
         os.kill(server.pid, signal.SIGTERM)
         await asyncio.sleep(dice.uniform(0.0, 0.6))
     told.counts["kills"] += 1
+    told.answers_to_go = 0
     await server.kill()
     done, _ = await asyncio.wait(working, timeout=20)
     assert len(done) == len(working), "the crowd did not notice that the server is gone"

@@ -1,6 +1,7 @@
 """What clients sent and what they were told: the side of the comparison that the server has no part in."""
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -73,3 +74,12 @@ class Told:
     problems: list[str] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     start_seconds: list[float] = field(default_factory=list)
+    answers_to_go: int = 0  # after this many more answers `strike` is called, at once; 0: never
+    strike: Callable[[], None] = lambda: None
+
+    def answered(self) -> None:
+        """A client has just been told something. What was told must be there, however soon the server dies."""
+        if self.answers_to_go:
+            self.answers_to_go -= 1
+            if not self.answers_to_go:
+                self.strike()

@@ -79,3 +79,19 @@ def test_a_directory_is_made_the_owners_alone(tmp_path: Path) -> None:
     assert mode(made) == 0o700
     (tmp_path / "open").mkdir(mode=0o755)
     assert mode(private_directory(tmp_path / "open")) == 0o700
+
+
+def test_a_directory_of_other_things_that_others_may_enter_is_left_alone(tmp_path: Path) -> None:
+    """`--data-dir /tmp` would shut everybody else on the machine out of /tmp."""
+    (tmp_path / "somebody's.txt").write_text("x")
+    tmp_path.chmod(0o755)
+    with pytest.raises(NotPrivate, match="another --data-dir"):
+        private_directory(tmp_path)
+    assert mode(tmp_path) == 0o755
+
+
+def test_an_empty_directory_is_made_private(tmp_path: Path) -> None:
+    """A data directory made beforehand by hand would stay open to others (A13)."""
+    tmp_path.chmod(0o755)
+    private_directory(tmp_path)
+    assert mode(tmp_path) == 0o700

@@ -26,6 +26,9 @@ def private_directory(path: Path) -> Path:
     if status.st_uid != os.getuid():
         raise NotPrivate(f"{path} belongs to another user. Choose another --data-dir.")
     if status.st_mode & 0o077:
+        if any(path.iterdir()) and not (path / "tokens.json").exists():
+            # Somebody's directory with other things in it: shutting others out of it is not ours to decide.
+            raise NotPrivate(f"{path} can be entered by others and holds other files. Choose another --data-dir.")
         os.chmod(path, 0o700)
     return path
 

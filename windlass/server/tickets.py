@@ -8,6 +8,7 @@ from windlass.errors import TooMany
 from windlass.server.tokens import Scope, TokenStore
 
 COOKIE = "windlass"
+_BROWSER = "browser-"
 
 
 class Tickets:
@@ -34,5 +35,8 @@ class Tickets:
         entry = self._tickets.pop(ticket, None)
         if entry is None or entry[0] <= self._clock.now():
             return None
+        browsers = [info.name for info in self._tokens.list() if info.name.startswith(_BROWSER)]
+        for name in browsers[: -limits.BROWSER_TOKENS + 1]:
+            self._tokens.revoke(name)  # the oldest: a browser that still needs it asks for a ticket again
         # The cookie is a token of its own, so that it survives a restart and can be revoked by its name.
-        return self._tokens.create(f"browser-{secrets.token_hex(4)}", entry[1])
+        return self._tokens.create(f"{_BROWSER}{secrets.token_hex(4)}", entry[1])
