@@ -27,7 +27,7 @@ ARROWS = {
     "tools": {"wire", "limits"},
     "guardian": {"wire", "limits"},
     "server": {"engine", "wire", "errors", "ids", "limits", "clock"},
-    "client": {"wire", "limits", "ids", "errors"},
+    "client": {"wire", "limits", "ids", "errors", "config"},
     "cli": {"client", "config", "limits", "ids"},
     "__main__": {"cli"},
 }

@@ -15,6 +15,7 @@ import msgspec
 from windlass import limits
 from windlass.client.errors import ServerNotFound
 from windlass.client.transport import UNIX_PREFIX
+from windlass.config import default_data_dir
 
 SERVER_FILE = "server.json"
 URL_VARIABLE = "WINDLASS_URL"
@@ -38,13 +39,14 @@ class _ServerFile(msgspec.Struct):
 
 
 def find_server(
-    data_dir: Path,
+    data_dir: Path | None = None,
     url: str | None = None,
     token_file: Path | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> ServerAddress:
     """The server to talk to. Raises ServerNotFound, saying what to do, when there is none."""
     variables = os.environ if environment is None else environment
+    data_dir = data_dir or default_data_dir()
     url = url or variables.get(URL_VARIABLE) or None
     if token_file is None and variables.get(TOKEN_FILE_VARIABLE):
         token_file = Path(variables[TOKEN_FILE_VARIABLE])

@@ -67,7 +67,8 @@ def _check_outcome(history: History, record: RunRecord, records: Records) -> Non
     elif state == "interrupted":
         if not any(record.asked <= stop <= terminal.at for stop in history.stops):
             history.violate("I3", f"{record} was interrupted by nothing")
-    elif state == "completed" and "completed" not in ends:
+    elif state == "completed" and not any(step.detail == "completed" and not step.told for step in steps):
+        # One that was told to stop has not completed, whatever it says: its words were dropped from then on.
         history.violate("I3", f"{record} completed, but its executor ended {ends}")
     elif state == "failed" and not any(end in _FAILED_ENDS for end in ends):
         history.violate("I3", f"{record} failed, but its executor ended {ends}")

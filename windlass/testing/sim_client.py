@@ -59,8 +59,10 @@ class SimClient(SimRequests):
     async def come_back(self, seconds: float) -> None:
         """Open a workspace again at a moment when the server may be about to leave, and go again."""
         await asyncio.sleep(seconds)
+        usual, self._hurry = self._hurry, 0.5
         if not self._server.closed:
             await self._create(str(self._rng.choice(self._world.paths)))
+        self._hurry = usual
         await self.hang_up()
 
     async def hang_up(self) -> None:

@@ -30,6 +30,7 @@ class SimRequests:
         self._number = number
         self._lives = 1  # a retired client comes back under a new id
         self._rng = random.Random(f"{world.seed} client {number}")
+        self._hurry = 0.04  # how often it hangs up at once
         self._tasks: list[asyncio.Task[None]] = []
 
     @property
@@ -48,7 +49,7 @@ class SimRequests:
 
     async def _ask(self, kind: str, call: Callable[[], Awaitable[Any]], **arguments: Any) -> Any:
         """The answer, or None when it was refused or not waited for: now and then a client hangs up at once."""
-        patience = _PATIENCE_SECONDS if self._rng.random() < (0.12 if kind == "create" else 0.04) else None
+        patience = _PATIENCE_SECONDS if self._rng.random() < self._hurry else None
         ask = await self._server.ask(self.id, kind, arguments, call, patience)
         return ask.answer if ask.status == "answered" else None
 
