@@ -53,8 +53,7 @@ async def _one_life(server: ServerProcess, crowds: list[Crowd], told: Told, dice
     await _start(server, told)
     if dice.random() < 0.5:
         # The moment right after an answer is where something told too early is lost.
-        told.counts["killed on an answer"] += 1
-        told.strike = partial(os.kill, server.pid, signal.SIGKILL)
+        told.strike = partial(_strike, server.pid, told)
         told.answers_to_go = dice.randint(1, 15)
     working = [asyncio.create_task(crowd.work()) for crowd in crowds]
     await asyncio.wait(working, timeout=dice.uniform(0.05, 1.5), return_when=asyncio.FIRST_EXCEPTION)
@@ -69,6 +68,11 @@ async def _one_life(server: ServerProcess, crowds: list[Crowd], told: Told, dice
     assert len(done) == len(working), "the crowd did not notice that the server is gone"
     for task in done:
         task.result()
+
+
+def _strike(pid: int, told: Told) -> None:
+    told.counts["killed on an answer"] += 1
+    os.kill(pid, signal.SIGKILL)
 
 
 async def _killed_while_starting(server: ServerProcess, told: Told, dice: random.Random) -> None:

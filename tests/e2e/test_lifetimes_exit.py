@@ -12,8 +12,8 @@ from conftest import Starter
 from windlass.testing.model_server import ModelServer
 from windlass.testing.server_process import Api, ServerProcess
 
-CREATE_GRACE, DETACH_GRACE, LINGER = 0.5, 0.3, 0.5
-FOLLOWS = ("--exit-when-idle", "--create-grace", "0.5", "--detach-grace", "0.3", "--linger", "0.5")
+CREATE_GRACE, DETACH_GRACE, LINGER = 1.0, 0.3, 0.5
+FOLLOWS = ("--exit-when-idle", "--create-grace", "1", "--detach-grace", "0.3", "--linger", "0.5")
 LONGER = 1.5 * (CREATE_GRACE + DETACH_GRACE + LINGER)  # than everything after which it could leave by mistake
 
 
@@ -87,16 +87,16 @@ async def test_the_linger_counts_from_the_last_client_not_from_an_earlier_idle_t
     start_server: Starter, directory: Path
 ) -> None:
     """B32: else a client that reconnects a moment after leaving finds the server gone although it was to linger."""
-    server = await start_server("--exit-when-idle", "--create-grace", "0.2", "--linger", "1.2")
+    server = await start_server("--exit-when-idle", "--create-grace", "0.5", "--linger", "2.5")
     for _ in range(2):
         async with Api(server) as api:
             with pytest.raises(AssertionError, match="in vain"):
-                await server.ended(0.8)  # into the linger that began when the server was last idle
+                await server.ended(1.2)  # into the linger that began when the server was last idle
             await api.open(directory)
             await api.ok("DELETE", f"/v1/clients/{api.client_id}")
             left = time.monotonic()
     assert await server.ended() == 0
-    assert time.monotonic() - left >= 1.2
+    assert time.monotonic() - left >= 2.5
 
 
 async def test_it_removes_its_address_when_it_leaves(start_server: Starter) -> None:

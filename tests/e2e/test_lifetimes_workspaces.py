@@ -11,7 +11,7 @@ from one_server import OneServer
 from windlass.testing.server_process import Api, ServerProcess, openai_config, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-CREATE_GRACE, DETACH_GRACE = 0.5, 0.3
+CREATE_GRACE, DETACH_GRACE = 1.0, 0.3
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -121,10 +121,11 @@ async def test_opening_the_path_again_gives_the_same_id_and_all_history(one: One
     directory = one.directory()
     api = await one.client(directory)
     first_id = api.workspace_id
-    session = await api.new_session("kept")
-    await one.answered(api, session, "What is kept?", "This.")
-    before = await api.messages(session)
-    await release(api)
+    async with api.stream():
+        session = await api.new_session("kept")
+        await one.answered(api, session, "What is kept?", "This.")
+        before = await api.messages(session)
+        await release(api)
     assert not await is_open(api)
     again = await one.client(directory)
     assert again.workspace_id == first_id
@@ -136,8 +137,8 @@ async def test_a_cursor_from_before_the_close_goes_on_after_it(one: OneServer) -
     """B31 B40: else every close would make its clients load everything anew."""
     directory = one.directory()
     api = await one.client(directory)
-    await api.new_session("one")
     async with api.stream(after="0") as tap:
+        await api.new_session("one")
         last = await tap.wait_for("session")
     await closed(api)
     again = await one.client(directory)

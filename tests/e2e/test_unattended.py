@@ -162,14 +162,14 @@ async def test_a_client_that_comes_back_stops_the_clock(
     start_server: Starter, model: ModelServer, directory: Path
 ) -> None:
     """A29 R31: else a timer that was set while nobody was there fires in front of somebody who is."""
-    server = await start_server(permissions='unattended = "wait"\nunattended_timeout = "2s"')
+    server = await start_server(permissions='unattended = "wait"\nunattended_timeout = "3s"')
     _, call = await prompt_and_leave(server, model, directory)
     await ask_for_bash(call)
     async with Api(server) as api:
         await api.open(directory)
         async with api.stream(after="0") as tap:
             asked = await tap.wait_for("permission_request")
-            await nothing_expires(tap, seconds=2.5)
+            await nothing_expires(tap, seconds=3.2)
             assert await answer(api, asked.body["id"]) == {"resolved": True}
             call = await model.next_call()
             await call.say("Done.")

@@ -22,7 +22,7 @@ from windlass.engine.reservations import Reservations
 from windlass.engine.runner import Runner
 from windlass.engine.sessions import Sessions, checked_title
 from windlass.engine.transcript import Transcript
-from windlass.errors import Conflict, JournalPoisoned, NotFound, WindlassError
+from windlass.errors import Conflict, JournalPoisoned, NotFound, Unavailable, WindlassError
 from windlass.journal import view
 from windlass.journal.log import Log
 from windlass.wire.events import ConfigChanged, Fact
@@ -92,8 +92,7 @@ class Workspace:
     async def delete_session(self, session_id: str, by: By) -> None:
         """Cancel its runs, wait for their terminals, remove its content. New prompts are refused at once."""
         self.context.journal.check()
-        if self.closed or self.draining:
-            raise Conflict("This workspace is closing. Open it again and repeat the request.")
+        self._check_staying()
         self.sessions.get(session_id)
         # It stays in memory until its end is decided: its runs still end, and a crash before that must find it whole.
         self.sessions.leaving.add(session_id)
@@ -151,8 +150,7 @@ class Workspace:
 
     def _accept(self, body: Prompt, digest: str, by: By) -> tuple[Accepted, int]:
         self.context.journal.check_room()
-        if self.closed or self.draining:
-            raise Conflict("This workspace is closing. Open it again and repeat the prompt.")
+        self._check_staying()
         self.sessions.get(body.session_id)
         lane = self._lane(body.session_id)
         request = Request(
@@ -208,6 +206,12 @@ class Workspace:
             if entry is not None:
                 return entry
         return None
+
+    def _check_staying(self) -> None:
+        if self.draining:
+            raise Unavailable("This server is leaving. Start it again, then repeat the request.")
+        if self.closed:
+            raise Conflict("This workspace is closing. Open it again and repeat the request.")
 
     def _is_busy(self, session_id: str) -> bool:
         lane = self._lanes.get(session_id)

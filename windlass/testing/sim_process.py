@@ -132,7 +132,10 @@ class SimProcess:
 
     def _leave_soon(self) -> None:
         if not self._server.closed:
-            asyncio.get_running_loop().call_later(_LINGER_SECONDS, self._server.registry.leave_if_idle)
+            asyncio.get_running_loop().call_later(_LINGER_SECONDS, self._leave_if_idle)
+
+    def _leave_if_idle(self) -> None:
+        self._server.registry.leave_if_idle()
 
     # -- leaving ------------------------------------------------------------------------------------------------------
 
