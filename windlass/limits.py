@@ -29,6 +29,7 @@ RUNS_PER_PAGE = 1_000
 RUNS_PER_PAGE_DEFAULT = 100
 
 # -- runs -------------------------------------------------------------------------------------------------------------
+RUN_PROMPT_CHARACTERS = 1_000  # of a prompt that a run repeats with each change once it has started
 QUEUE_PER_SESSION = 100  # accepted and not ended; a person never queues more, a loop does
 SESSIONS_PER_WORKSPACE = 10_000  # their ids are in memory while a workspace is open (about 1 KB each)
 OPEN_WORKSPACES = 1_000

@@ -196,9 +196,7 @@ async def test_a_deleted_session_is_gone_over_rest(start_server: Starter, model:
 SIZES = {
     "long answers and tools": (200, 3_000, 0),
     "attachments": (200, 200, 20_000),
-    "long prompts": pytest.param(
-        (10_000, 200, 0), marks=pytest.mark.xfail(strict=True, reason="every change of a run repeats its prompt")
-    ),
+    "long prompts": (10_000, 200, 0),
 }
 
 

@@ -328,7 +328,13 @@ class Lane:
 
     def _run_fact(self, entry: Entry, by: By, change: Literal["created", "updated"] = "updated") -> Fact:
         run, private = entry.run, entry.private
-        if private.attachments and run.state not in ("accepted", "queued"):
+        if run.state not in ("accepted", "queued"):
             # From its start on they are in its message: here they would be on disk once more for each change (B45).
-            private = msgspec.structs.replace(private, attachments=[])
+            private = msgspec.structs.replace(private, attachments=[]) if private.attachments else private
+            run = msgspec.structs.replace(run, prompt=_shortened(run.prompt))
         return Fact("run", change, run, by, self.session_id, run.id, key=run.id, private=private)
+
+
+def _shortened(prompt: str) -> str:
+    limit = limits.RUN_PROMPT_CHARACTERS
+    return prompt if len(prompt) <= limit else prompt[: limit - 1] + "…"

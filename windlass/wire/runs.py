@@ -30,7 +30,11 @@ class Attachment(msgspec.Struct):
 
 
 class Run(msgspec.Struct, omit_defaults=True, kw_only=True, frozen=True):
-    """The state a run is in, as everyone sees it. Fields without a default are always on the wire."""
+    """The state a run is in, as everyone sees it. Fields without a default are always on the wire.
+
+    `prompt` is whole while the run waits; once it has started the whole of it is in its message, and a long one is
+    shortened here.
+    """
 
     id: str
     session_id: str
