@@ -136,7 +136,9 @@ async def test_no_signal_is_ignored_or_blocked_in_a_command(guardian: Guardian) 
     """The guardian is deaf to SIGTERM; commands that inherit that could only be ended with force."""
     process = await guardian.spawn(["/bin/grep", "-E", "Sig(Blk|Ign)", "/proc/self/status"], cwd="/", env={})
     _, output = await finish(process)
-    assert [int(line.split()[1], 16) for line in output.splitlines()] == [0, 0]
+    # Signals 32 and 33 belong to the C library: nobody can set them, so what the test was started with stays.
+    blocked, ignored = (int(line.split()[1], 16) & ~(0b11 << 31) for line in output.splitlines())
+    assert (blocked, ignored) == (0, 0)
 
 
 async def test_twenty_commands_at_once_all_run(guardian: Guardian) -> None:
