@@ -4,22 +4,16 @@ from litestar import Response, Router, get, post
 from litestar.datastructures import State
 from litestar.params import FromPath, JSONBody
 
-from windlass.engine.workspace import Workspace
 from windlass.errors import BadRequest
-from windlass.server.services import Connection, Services, by_of, raw_list
+from windlass.server.services import Connection, by_of, raw_list, workspace_of
 from windlass.wire.http import Grant, Resolved, Skip
 from windlass.wire.permissions import PermissionRequest
-
-
-def _workspace(state: State, workspace_id: str) -> Workspace:
-    services: Services = state.services
-    return services.registry.get(workspace_id)
 
 
 @get("/permissions")
 async def list_permissions(state: State, workspace_id: FromPath[str]) -> Response[list[PermissionRequest]]:
     """What waits for an answer."""
-    workspace = _workspace(state, workspace_id)
+    workspace = workspace_of(state, workspace_id)
     return raw_list([bytes(body) for body in workspace.log.permissions.values()])
 
 
@@ -28,7 +22,7 @@ async def grant_permission(
     state: State, request: Connection, workspace_id: FromPath[str], data: JSONBody[Grant]
 ) -> Resolved:
     """Answer a request. The first answer decides and is told so; everyone later is told that it did not."""
-    workspace = _workspace(state, workspace_id)
+    workspace = workspace_of(state, workspace_id)
     match data.action:
         case "allow" | "allow_session" | "deny":
             return Resolved(await workspace.desk.resolve(data.permission.id, data.action, by_of(request)))
@@ -39,13 +33,13 @@ async def grant_permission(
 @get("/permissions/skip")
 async def get_skip(state: State, workspace_id: FromPath[str]) -> Skip:
     """Whether questions are skipped in this workspace."""
-    return Skip(_workspace(state, workspace_id).permissions.skip)
+    return Skip(workspace_of(state, workspace_id).permissions.skip)
 
 
 @post("/permissions/skip", status_code=200)
 async def set_skip(state: State, request: Connection, workspace_id: FromPath[str], data: JSONBody[Skip]) -> Skip:
     """Skip questions from now on, or ask again. A deny rule is never skipped."""
-    await _workspace(state, workspace_id).set_skip(data.skip, by_of(request))
+    await workspace_of(state, workspace_id).set_skip(data.skip, by_of(request))
     return data
 
 

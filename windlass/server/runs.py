@@ -9,10 +9,9 @@ from litestar.params import FromPath, FromQuery, JSONBody
 
 from windlass import limits
 from windlass.engine import reading
-from windlass.engine.workspace import Workspace
 from windlass.errors import BadRequest, Invalid
 from windlass.ids import is_run_id
-from windlass.server.services import Connection, Services, by_of, encode, raw_json, raw_list, whole_number
+from windlass.server.services import Connection, Services, by_of, encode, raw_json, raw_list, whole_number, workspace_of
 from windlass.wire.http import (
     Accepted,
     AgentInfo,
@@ -25,15 +24,10 @@ from windlass.wire.runs import TERMINAL_STATES, Attachment, Run, RunState
 from windlass.wire.sessions import Session
 
 
-def _workspace(state: State, workspace_id: str) -> Workspace:
-    services: Services = state.services
-    return services.registry.get(workspace_id)
-
-
 @post("/agent", status_code=202)
 async def prompt(state: State, request: Connection, workspace_id: FromPath[str], data: JSONBody[Prompt]) -> Accepted:
     """Accept a prompt. The answer comes when it is on disk; the run goes on by itself."""
-    workspace = _workspace(state, workspace_id)
+    workspace = workspace_of(state, workspace_id)
     if not data.prompt.strip():
         raise BadRequest("prompt is empty: say what the agent should do.")
     if not data.session_id:
@@ -69,7 +63,7 @@ def _check_attachments(attachments: list[Attachment]) -> None:
 @get("/agent")
 async def agent_info(state: State, workspace_id: FromPath[str]) -> AgentInfo:
     """Whether anything runs, and with which model."""
-    workspace = _workspace(state, workspace_id)
+    workspace = workspace_of(state, workspace_id)
     model = state.services.describe_config().models["large"]
     return AgentInfo(is_busy=bool(workspace.log.runs), is_ready=True, model=model.model, model_cfg=model)
 
@@ -77,13 +71,13 @@ async def agent_info(state: State, workspace_id: FromPath[str]) -> AgentInfo:
 @post("/agent/init", status_code=200)
 async def agent_init(state: State, workspace_id: FromPath[str], data: JSONBody[AgentInit | None] = None) -> None:
     """Safe at any time: the agent is always ready, and a live run is never disturbed."""
-    _workspace(state, workspace_id)
+    workspace_of(state, workspace_id)
 
 
 @post("/agent/update", status_code=200)
 async def agent_update(state: State, request: Connection, workspace_id: FromPath[str]) -> None:
     """Read the configuration again; runs that are going on keep the one they started with."""
-    workspace = _workspace(state, workspace_id)
+    workspace = workspace_of(state, workspace_id)
     state.services.reload_config()
     await workspace.log.durable(workspace.config_changed(by_of(request)))
 
@@ -91,7 +85,7 @@ async def agent_update(state: State, request: Connection, workspace_id: FromPath
 @get("/agent/sessions/{session_id:str}")
 async def agent_session(state: State, workspace_id: FromPath[str], session_id: FromPath[str]) -> Session:
     """The session, with whether it is busy."""
-    return await reading.session(_workspace(state, workspace_id), session_id)
+    return await reading.session(workspace_of(state, workspace_id), session_id)
 
 
 @post("/agent/sessions/{session_id:str}/cancel", status_code=200)
@@ -99,13 +93,13 @@ async def cancel_session(
     state: State, request: Connection, workspace_id: FromPath[str], session_id: FromPath[str]
 ) -> Canceled:
     """Cancel everything accepted on the session so far, and nothing that comes later."""
-    return Canceled(await _workspace(state, workspace_id).cancel(session_id, by_of(request)))
+    return Canceled(await workspace_of(state, workspace_id).cancel(session_id, by_of(request)))
 
 
 @get("/agent/sessions/{session_id:str}/prompts/queued")
 async def count_queued(state: State, workspace_id: FromPath[str], session_id: FromPath[str]) -> int:
     """How many prompts wait on the session."""
-    workspace = _workspace(state, workspace_id)
+    workspace = workspace_of(state, workspace_id)
     await reading.session(workspace, session_id)
     return len(reading.queued(workspace, session_id))
 
@@ -115,7 +109,7 @@ async def list_queued(
     state: State, workspace_id: FromPath[str], session_id: FromPath[str], full: FromQuery[str] = ""
 ) -> Response[Any]:
     """The prompts that wait, as texts; with `?full=1` as runs."""
-    workspace = _workspace(state, workspace_id)
+    workspace = workspace_of(state, workspace_id)
     await reading.session(workspace, session_id)
     runs = reading.queued(workspace, session_id)
     return raw_json(encode(runs if full == "1" else [run.prompt for run in runs]))
@@ -126,7 +120,7 @@ async def clear_queue(
     state: State, request: Connection, workspace_id: FromPath[str], session_id: FromPath[str]
 ) -> Canceled:
     """Cancel what waits on the session; what runs goes on."""
-    return Canceled(await _workspace(state, workspace_id).clear_queue(session_id, by_of(request)))
+    return Canceled(await workspace_of(state, workspace_id).clear_queue(session_id, by_of(request)))
 
 
 @get("/runs")
@@ -139,7 +133,7 @@ async def list_runs(
     limit: FromQuery[str] = "",
 ) -> Response[list[Run]]:
     """Runs in the order they were accepted; `?session=`, `?state=`, `?after=<run id>`, `?limit=`."""
-    workspace = _workspace(state, workspace_id)
+    workspace = workspace_of(state, workspace_id)
     wanted = request.query_params.get("state", "")  # not a parameter: that name is taken by the app's own state
     if wanted and wanted not in get_args(RunState):
         raise BadRequest(f"state must be one of: {', '.join(get_args(RunState))}.")
@@ -150,7 +144,7 @@ async def list_runs(
 @get("/runs/{run_id:str}")
 async def get_run(state: State, workspace_id: FromPath[str], run_id: FromPath[str]) -> Run:
     """One run, in whatever state it is."""
-    return await _workspace(state, workspace_id).run(run_id)
+    return await workspace_of(state, workspace_id).run(run_id)
 
 
 @post("/runs/{run_id:str}/cancel", status_code=202)
@@ -158,7 +152,7 @@ async def cancel_run(
     state: State, request: Connection, workspace_id: FromPath[str], run_id: FromPath[str]
 ) -> Response[RunStateBody]:
     """Cancel one run and no other: 202 while it is ending, 200 when it was over already."""
-    reached = await _workspace(state, workspace_id).cancel_run(run_id, by_of(request))
+    reached = await workspace_of(state, workspace_id).cancel_run(run_id, by_of(request))
     return Response(RunStateBody(reached), status_code=200 if reached in TERMINAL_STATES else 202)
 
 
@@ -167,7 +161,7 @@ async def remove_run(
     state: State, request: Connection, workspace_id: FromPath[str], run_id: FromPath[str]
 ) -> RunStateBody:
     """Take a run out of the queue; 409 when it is running or over."""
-    return RunStateBody(await _workspace(state, workspace_id).remove_run(run_id, by_of(request)))
+    return RunStateBody(await workspace_of(state, workspace_id).remove_run(run_id, by_of(request)))
 
 
 router = Router(

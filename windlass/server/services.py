@@ -5,8 +5,10 @@ from typing import Any
 
 import msgspec
 from litestar import Request, Response
+from litestar.datastructures import State
 
 from windlass.engine.registry import Registry
+from windlass.engine.workspace import Workspace
 from windlass.errors import BadRequest
 from windlass.ids import is_client_id
 from windlass.server.tickets import Tickets
@@ -35,6 +37,16 @@ class Services:
         self.describe_config = describe_config
         self.reload_config = reload_config
         self.leave_if_idle = leave_if_idle
+
+
+def services_of(state: State) -> Services:
+    services: Services = state.services
+    return services
+
+
+def workspace_of(state: State, workspace_id: str) -> Workspace:
+    """The open workspace with this id; NotFound when it is not open."""
+    return services_of(state).registry.get(workspace_id)
 
 
 def identity_of(request: Connection) -> Identity:

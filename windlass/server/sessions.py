@@ -6,22 +6,16 @@ from litestar.params import FromPath, FromQuery, JSONBody
 
 from windlass import limits
 from windlass.engine import reading
-from windlass.engine.workspace import Workspace
-from windlass.server.services import Connection, Services, by_of, raw_list, whole_number
+from windlass.server.services import Connection, by_of, raw_list, whole_number, workspace_of
 from windlass.wire.http import CreateSession, UpdateSession
 from windlass.wire.messages import Message
 from windlass.wire.sessions import Session
 
 
-def _workspace(state: State, workspace_id: str) -> Workspace:
-    services: Services = state.services
-    return services.registry.get(workspace_id)
-
-
 @get("/sessions")
 async def list_sessions(state: State, workspace_id: FromPath[str], parent: FromQuery[str] = "") -> list[Session]:
     """Top-level sessions, the one that changed last first; `?parent=` lists the children of one."""
-    return await reading.sessions(_workspace(state, workspace_id), parent)
+    return await reading.sessions(workspace_of(state, workspace_id), parent)
 
 
 @post("/sessions", status_code=200)
@@ -29,13 +23,13 @@ async def create_session(
     state: State, request: Connection, workspace_id: FromPath[str], data: JSONBody[CreateSession]
 ) -> Session:
     """Begin a conversation."""
-    return await _workspace(state, workspace_id).create_session(data.title, by_of(request))
+    return await workspace_of(state, workspace_id).create_session(data.title, by_of(request))
 
 
 @get("/sessions/{session_id:str}")
 async def get_session(state: State, workspace_id: FromPath[str], session_id: FromPath[str]) -> Session:
     """One session, with whether it is busy and who looks at it."""
-    return await reading.session(_workspace(state, workspace_id), session_id)
+    return await reading.session(workspace_of(state, workspace_id), session_id)
 
 
 @put("/sessions/{session_id:str}")
@@ -47,7 +41,7 @@ async def update_session(
     data: JSONBody[UpdateSession],
 ) -> Session:
     """Rename a session; other fields are ignored."""
-    workspace = _workspace(state, workspace_id)
+    workspace = workspace_of(state, workspace_id)
     await workspace.rename_session(session_id, data.title, by_of(request))
     return await reading.session(workspace, session_id)
 
@@ -57,7 +51,7 @@ async def delete_session(
     state: State, request: Connection, workspace_id: FromPath[str], session_id: FromPath[str]
 ) -> None:
     """Cancel its runs, wait for their end, and remove all of its content."""
-    await _workspace(state, workspace_id).delete_session(session_id, by_of(request))
+    await workspace_of(state, workspace_id).delete_session(session_id, by_of(request))
 
 
 @get("/sessions/{session_id:str}/messages")
@@ -70,7 +64,7 @@ async def list_messages(
 ) -> Response[list[Message]]:
     """The conversation, oldest first; `?after=<message id>&limit=` for a stretch of it."""
     count = whole_number(limit, "limit", -1, limits.MESSAGES_PER_PAGE)
-    return raw_list(await reading.messages(_workspace(state, workspace_id), session_id, after, count))
+    return raw_list(await reading.messages(workspace_of(state, workspace_id), session_id, after, count))
 
 
 @get("/sessions/{session_id:str}/messages/user")
@@ -78,13 +72,13 @@ async def list_user_messages(
     state: State, workspace_id: FromPath[str], session_id: FromPath[str]
 ) -> Response[list[Message]]:
     """What people said in this session, newest first."""
-    return raw_list(await reading.user_messages(_workspace(state, workspace_id), session_id))
+    return raw_list(await reading.user_messages(workspace_of(state, workspace_id), session_id))
 
 
 @get("/messages/user")
 async def list_all_user_messages(state: State, workspace_id: FromPath[str]) -> Response[list[Message]]:
     """What people said in this workspace, newest first."""
-    return raw_list(await reading.user_messages(_workspace(state, workspace_id)))
+    return raw_list(await reading.user_messages(workspace_of(state, workspace_id)))
 
 
 router = Router(

@@ -10,7 +10,7 @@ from windlass import __version__
 from windlass.engine.workspace import Workspace as OpenWorkspace
 from windlass.errors import BadRequest, Conflict, Invalid
 from windlass.limits import ID_CHARACTERS, TICKET_SECONDS
-from windlass.server.services import Connection, Services, by_of, check_client_id, identity_of
+from windlass.server.services import Connection, Services, by_of, check_client_id, identity_of, services_of
 from windlass.wire.http import (
     Control,
     CreateWorkspace,
@@ -19,11 +19,6 @@ from windlass.wire.http import (
     Version,
     Workspace,
 )
-
-
-def _services(state: State) -> Services:
-    services: Services = state.services
-    return services
 
 
 def _describe(services: Services, workspace: OpenWorkspace, client_id: str = "") -> Workspace:
@@ -41,7 +36,7 @@ def _describe(services: Services, workspace: OpenWorkspace, client_id: str = "")
 @post("/workspaces", status_code=200)
 async def create_workspace(state: State, request: Connection, data: JSONBody[CreateWorkspace]) -> Workspace:
     """Open a directory as a workspace, or join it; the client holds it until its first stream."""
-    services = _services(state)
+    services = services_of(state)
     client_id = check_client_id(data.client_id)
     if not data.path:
         raise BadRequest("path is missing: the directory to open.")
@@ -53,28 +48,28 @@ async def create_workspace(state: State, request: Connection, data: JSONBody[Cre
 @get("/workspaces")
 async def list_workspaces(state: State) -> list[Workspace]:
     """The workspaces that are open."""
-    services = _services(state)
+    services = services_of(state)
     return [_describe(services, workspace) for workspace in services.registry.workspaces]
 
 
 @get("/workspaces/{workspace_id:str}")
 async def get_workspace(state: State, workspace_id: FromPath[str]) -> Workspace:
     """An open workspace; 404 when it is not open."""
-    services = _services(state)
+    services = services_of(state)
     return _describe(services, services.registry.get(workspace_id))
 
 
 @delete("/workspaces/{workspace_id:str}", status_code=200)
 async def release_workspace(state: State, request: Connection, workspace_id: FromPath[str]) -> None:
     """Let go of the workspace: this client's claim on it ends."""
-    workspace = _services(state).registry.get(workspace_id)
+    workspace = services_of(state).registry.get(workspace_id)
     workspace.attendance.release(check_client_id(request.query_params.get("client_id")))
 
 
 @delete("/clients/{client_id:str}", status_code=200)
 async def retire_client(state: State, client_id: FromPath[str]) -> None:
     """The client says goodbye for good: all of its claims end, and a late create from it is refused."""
-    _services(state).registry.retire(check_client_id(client_id))
+    services_of(state).registry.retire(check_client_id(client_id))
 
 
 @post("/workspaces/{workspace_id:str}/current-session", status_code=200)
@@ -82,7 +77,7 @@ async def set_current_session(
     state: State, request: Connection, workspace_id: FromPath[str], data: JSONBody[CurrentSession]
 ) -> None:
     """Say which session this client shows now ("" for none)."""
-    workspace = _services(state).registry.get(workspace_id)
+    workspace = services_of(state).registry.get(workspace_id)
     client_id = check_client_id(request.query_params.get("client_id"))
     if len(data.session_id) > ID_CHARACTERS:
         raise Invalid("session_id is too long.")
@@ -109,14 +104,14 @@ async def version() -> Version:
 @post("/control", status_code=200)
 async def control(state: State, data: JSONBody[Control]) -> None:
     """Ask the server to leave if it is idle. Honoured by one that follows its clients; a resident one stays."""
-    if not _services(state).leave_if_idle():
+    if not services_of(state).leave_if_idle():
         raise Conflict("The server stays: it is in use, or it was not started with --exit-when-idle.")
 
 
 @post("/tickets", status_code=200)
 async def create_ticket(state: State, request: Connection) -> Ticket:
     """A single-use ticket with which a browser gets in: open the path on this server's address."""
-    ticket = _services(state).tickets.issue(identity_of(request).scope)
+    ticket = services_of(state).tickets.issue(identity_of(request).scope)
     return Ticket(ticket=ticket, path=f"/?ticket={ticket}", expires_in_seconds=TICKET_SECONDS)
 
 
