@@ -181,7 +181,9 @@ class Journal:
     async def read_published(self, log: Log, query: Callable[..., Result], *arguments: Any) -> Result:
         """A query of `view` about one workspace, answered when everything it saw is visible to streams too (B19)."""
         answer: tuple[int, Result] = await self._writer.read(view.at_head, log.workspace_id, query, *arguments)
-        await log.durable(answer[0])
+        # Facts beyond this log's own were written after it was closed, by the one that was opened next: it will never
+        # hear of their commit, and whoever asked through the closed one would wait for ever.
+        await log.durable(min(answer[0], log.head))
         return answer[1]
 
     # -- retention ----------------------------------------------------------------------------------------------------

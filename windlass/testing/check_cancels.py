@@ -22,7 +22,7 @@ def check_cancels(history: History, records: Records) -> None:
 def _check_cause(history: History, record: RunRecord, records: Records) -> None:
     """Somebody must have asked for it, and not before the run was even sent (I5, I6)."""
     causes = [ask for ask in history.asks if _may_cancel(ask, record)]
-    taker = records.find(record.ledger.id, record.taken_by, history.at) if record.taken_by else None
+    taker = records.find(record.ledger.id, record.taken_by, record.created.at) if record.taken_by else None
     if not causes and not (taker is not None and taker.run.state == "canceled"):
         history.violate("I5", f"{record} was cancelled, and nobody asked for that after it was sent")
 

@@ -54,7 +54,7 @@ def _check_run(
     history: History, ledger: Ledger, record: RunRecord, records: Records, messages: list[MessageRecord]
 ) -> None:
     own = [message for message in messages if message.run == record.id]
-    if not own or own[0].message.role != "user" or own[0].message.text != record.run.prompt:
+    if not own or own[0].message.role != "user" or own[0].message.text != record.prompt:
         history.violate("I7", f"{record} has no user message, or not as its first")
         return
     if list(record.run.message_ids) != [message.message.id for message in own]:

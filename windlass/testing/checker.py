@@ -11,6 +11,7 @@ from windlass.journal.rebuild import compare
 from windlass.testing.check_cancels import check_cancels
 from windlass.testing.check_conversations import check_conversations
 from windlass.testing.check_permissions import check_permissions
+from windlass.testing.check_reads import check_reads
 from windlass.testing.check_runs import check_runs
 from windlass.testing.check_streams import check_streams
 from windlass.testing.history import History, Violation
@@ -25,6 +26,7 @@ def check(history: History, records: Records) -> None:
     check_conversations(history, records)
     check_permissions(history, records)
     check_streams(history)
+    check_reads(history)
 
 
 def check_database(path: Path, history: History) -> list[Violation]:

@@ -50,6 +50,11 @@ class RunRecord:
         return self.states[-1].run
 
     @property
+    def prompt(self) -> str:
+        """As it was accepted: a run that has started repeats only the beginning of a long one."""
+        return self.states[0].run.prompt
+
+    @property
     def created(self) -> Stored:
         return self.facts[0]
 
@@ -115,7 +120,7 @@ class Records:
         arguments = ask.arguments
         for record in self.of_workspace(arguments["workspace"]):
             answered = ask.status == "answered" and ask.answer.run_id == record.id
-            if record.run.prompt == arguments["prompt"] and (answered or ask.status != "answered"):
+            if record.prompt == arguments["prompt"] and (answered or ask.status != "answered"):
                 record.asks.append(ask)
 
     def __iter__(self) -> Iterator[RunRecord]:

@@ -21,20 +21,20 @@ class ShownText:
 
     def fact(self, message: dict[str, Any], catching_up: bool) -> None:
         """A numbered message replaces everything. At the head it holds exactly what the pieces before it made."""
-        new, known = _texts(message), self._texts.get(message["id"])
+        new, known = texts(message), self._texts.get(message["id"])
         is_reset = not message["parts"]  # a model's connection broke, and the answer starts again
         if known is not None and not catching_up and not is_reset:
-            same = new[: len(known)] == known if self._deltas else _grew(known, new)
+            same = new[: len(known)] == known if self._deltas else grew(known, new)
             if not same:
                 raise TextViolation(f"{message['id']} was shown as {known} and is {new}")
         self._texts[message["id"]] = new
 
     def whole(self, message: dict[str, Any], joined: bool) -> None:
         """An unfinished message without a number: only ever more of what was shown."""
-        new, known = _texts(message), self._texts.get(message["id"])
+        new, known = texts(message), self._texts.get(message["id"])
         if not joined and not self._deltas and known is None:
             raise TextViolation(f"{message['id']} was shown before the fact that made it")
-        if known is not None and not _grew(known, new):
+        if known is not None and not grew(known, new):
             raise TextViolation(f"{message['id']} was shown as {known} and then as {new}")
         self._texts[message["id"]] = new
 
@@ -50,9 +50,9 @@ class ShownText:
         known[part] += delta["text"]
 
 
-def _grew(before: list[str], after: list[str]) -> bool:
+def grew(before: list[str], after: list[str]) -> bool:
     return len(after) >= len(before) and all(new.startswith(old) for old, new in zip(before, after, strict=False))
 
 
-def _texts(message: dict[str, Any]) -> list[str]:
+def texts(message: dict[str, Any]) -> list[str]:
     return [part["data"].get(_FIELDS.get(part["type"], ""), "") for part in message["parts"]]

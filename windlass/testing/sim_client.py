@@ -13,6 +13,7 @@ from windlass.testing.sim_requests import SimRequests
 from windlass.testing.sim_server import SimServer
 from windlass.testing.sim_stream import SimStream
 from windlass.testing.sim_world import CREATE_GRACE_SECONDS, DETACH_GRACE_SECONDS, World
+from windlass.wire.permissions import By
 
 _PAUSES = (0.0, 0.01, 0.01, 0.02, 0.05, 0.1, 0.3)
 _MOST_STREAMS = 2
@@ -92,17 +93,18 @@ class SimClient(SimRequests):
         self._claimed.add(path)
         registry, id = self._server.registry, self.id
 
-        async def create() -> Workspace:
+        async def create() -> str:
             opened = await registry.create(given, id, self.by)
             if (registry.leaving or opened.closed) and not self._server.is_leaving:
                 self._world.history.violate("I17", f"a create of {path} was answered by a server that had left it")
-            return opened
+            return opened.id
 
         if self._rng.random() < 0.02:
             self._spawn(self._retire(path, None))
-        opened = await self._ask("create", create, path=path)
+        created = await self._ask("create", create, path=path)
         self._claimed.discard(path)
-        if opened is None:
+        opened = self._server.workspace(path)
+        if created is None or opened is None:
             return
         if self._rng.random() < 0.7:
             await self._attach(path, opened)
@@ -186,9 +188,10 @@ class SimClient(SimRequests):
             self._world.history.count("a client retired during its create")
         self._world.history.place(f"{self.id} retires")
         self._server.registry.retire(self.id)
-        if self._rng.random() < 0.5:
-            await self._ask("create", lambda: self._server.registry.create(path, self.id, self.by), path=path)
+        id = self.id
         self._lives += 1
+        if self._rng.random() < 0.5:
+            await self._ask("late_create", lambda: self._server.registry.create(path, id, By("token", id)), path=path)
 
     async def _look(self, path: str, workspace: Workspace) -> None:
         session_id = self._rng.choice(("", self._session(path)))

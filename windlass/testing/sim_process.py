@@ -67,6 +67,7 @@ class SimProcess:
     async def _come_to_rest(self, living: list["asyncio.Task[None]"]) -> None:
         """Every run ends, every stream has everything, and when the clients are gone the workspaces close (B31)."""
         await self._rest(living)
+        await self._server.journal.settled()  # a prompt that nobody waited for is accepted all the same
         await self._until("I1", "runs that never end", lambda: not self._server.open_runs, self._answer_everything)
         await asyncio.sleep(_POLL_SECONDS)  # for streams that are just being opened
         await self._until("I13", "streams that never get everything", self._all_caught_up)

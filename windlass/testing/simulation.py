@@ -34,6 +34,7 @@ _FAULTS: tuple[FaultKind, ...] = (
     "refused",
     "refused but written",
 )
+_LEFT = "it left"
 _CALLBACKS = 200_000  # of one server process; the longest seeds need a tenth
 
 
@@ -108,7 +109,7 @@ class _Simulation:
         self._world.begin_life(loop)
         server = SimServer(self._world, life.fault)
         process = SimProcess(self._world, server, self._clients, life, self._rng)
-        how = "it left"
+        how = _LEFT
         try:
             loop.run_until_complete(process.run())
         except Crash as crash:
@@ -119,7 +120,8 @@ class _Simulation:
         except Exception as problem:  # the border of the simulated process: whatever broke in it is a finding
             self._history.violate("broken", f"{type(problem).__name__}: {problem}")
             self._history.problems.append(problem)
-        self._check_unhandled(loop)
+        # Of a process that is killed, only what had come out by then: its tasks had no time to look at each other.
+        self._check(loop.unhandled() if how == _LEFT else loop._problems)
         if how == LEFT_POISONED:
             server.check_still_told()
         self._history.ended(how)
@@ -128,8 +130,8 @@ class _Simulation:
         bury(loop)
         server.backend.close()
 
-    def _check_unhandled(self, loop: SimLoop) -> None:
-        for problem in loop.unhandled():
+    def _check(self, problems: list[BaseException]) -> None:
+        for problem in problems:
             self._history.violate("broken", f"nobody looked at {type(problem).__name__}: {problem}")
             self._history.problems.append(problem)
 
