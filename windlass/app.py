@@ -154,9 +154,17 @@ class Server:
             registry, tokens, Tickets(tokens, journal.clock), self._describe, self._reload, self._leave_if_idle
         )
         app = create_app(services)
-        await registry.recover()
         listeners = self._listeners(app, tokens)
-        urls = [await listener.start() for listener in listeners]
+        try:
+            for listener in listeners:
+                listener.bind()  # before any run goes on: a start that fails must not begin what it cannot finish
+            await registry.recover()
+            urls = [await listener.start() for listener in listeners]
+        except BaseException:
+            for listener in listeners:
+                listener.close_unused()
+            await registry.drain(0.0)
+            raise
         self._catch_signals()
         self._announce(urls, secret)
         self._keep(self._watch_tokens(tokens))
@@ -189,6 +197,8 @@ class Server:
     def _executor(self, workspace: Workspace, settings: config.Config, chosen: str) -> Executor:
         """The agent for one run, with the config that run keeps and the model (`provider/model`) chosen for it."""
         provider_name, _, model_name = chosen.partition("/")
+        if provider_name not in settings.providers:
+            raise Invalid(f"The provider {provider_name} is no longer in the configuration.")
         known = {model.id: model for model in settings.providers[provider_name].models}
         model = known.get(model_name, config.ModelConfig(id=model_name))
         return AgentExecutor(
@@ -320,7 +330,10 @@ class Server:
         seen = tokens.version
         while True:
             await asyncio.sleep(0.5)
-            tokens.refresh()
+            try:
+                tokens.refresh()
+            except (OSError, WindlassError) as error:
+                logger.error("tokens cannot be read", reason=str(error))
             if tokens.version != seen:
                 seen = tokens.version
                 for workspace in self._registry.workspaces:
@@ -329,7 +342,10 @@ class Server:
     async def _trim(self, journal: Journal) -> None:
         while True:
             rules = self._registry.context.config.journal
-            await journal.trim(rules.retention_days, rules.retention_mb * limits.MIB)
+            try:
+                await journal.trim(rules.retention_days, rules.retention_mb * limits.MIB)
+            except Exception as error:  # the border of this task: one bad trim must not be the last
+                logger.error("the log could not be trimmed", exc_info=error)
             await asyncio.sleep(limits.RETENTION_SECONDS)
 
     async def _stop(self, listeners: list[Listener]) -> None:

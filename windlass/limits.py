@@ -72,6 +72,7 @@ CLIENTS_PER_WORKSPACE = 1_000
 TAIL_BYTES = 4 * MIB  # of encoded events kept in memory for a workspace; further behind is read from disk
 STREAM_WRITE_BYTES = 64 * KIB  # one write to one reader; a phone asleep must cost less than a photo
 STREAM_YIELD_EVENTS = 64  # a reader that catches up lets the others run this often
+JOINED_CHUNKS = 16  # of one write each, kept until the next wake-up for readers at the same place
 PAGE_FACTS = 500  # facts read from disk at once for a reader that is behind
 PAGE_BYTES = 64 * KIB  # a page is one write, and is what a reader that stopped reading holds, twice over
 HEARTBEAT_SECONDS = 10.0  # the wire promises 15

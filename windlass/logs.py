@@ -3,6 +3,7 @@
 import logging
 import os
 import sys
+from collections.abc import MutableMapping
 from typing import Any
 
 import structlog
@@ -22,9 +23,19 @@ def configure(level: str = "info") -> None:
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
+            escaped,
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=True,
     )
+
+
+def escaped(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """No control or invisible character reaches the terminal: a path in a request could move its cursor (A26, A41)."""
+    for name, value in event.items():
+        if isinstance(value, str) and not value.isprintable():
+            keep = "\n" if name == "exception" else ""
+            event[name] = "".join(c if c.isprintable() or c in keep else ascii(c)[1:-1] for c in value)
+    return event

@@ -13,7 +13,7 @@ from windlass.journal.journal import Journal
 from windlass.journal.log import Log
 from windlass.journal.reader import Reader
 from windlass.wire.events import Fact
-from windlass.wire.messages import Message
+from windlass.wire.messages import Message, Reasoning
 
 
 async def test_facts_are_numbered_densely_from_one(log: Log) -> None:
@@ -149,3 +149,46 @@ async def test_every_fact_says_who_caused_it(log: Log) -> None:
     log.append([Fact("session", "updated", session_fact().body, BY, "s1", key="s1")])
     (event,) = await read(reader, 1)
     assert event["by"] == {"name": "tester", "client_id": "client"}
+
+
+async def test_a_fact_that_cannot_be_encoded_leaves_no_gap_and_no_half_commit(log: Log) -> None:
+    """The facts beside it would be shown and never stored, and the next number would be missing (I12 I13)."""
+    with pytest.raises(UnicodeEncodeError):
+        log.append([session_fact(title="good"), session_fact(title="half a character: \ud800")])
+    await log.durable(log.append([session_fact(title="next")]))
+    events = await read(Reader(log, 0, deltas=False), 1)
+    assert [(event["seq"], body(event)["title"]) for event in events] == [(1, "next")]
+
+
+async def test_text_that_cannot_be_shown_is_refused_where_it_is_said(log: Log) -> None:
+    """It would break the publishing of everything behind it, for everyone (I14)."""
+    log.append([message_fact()])
+    with pytest.raises(ValueError, match="surrogates"):
+        log.delta("m1", 0, "\ud800", "text")
+    await log.durable(log.append([session_fact()]))
+
+
+async def test_a_signature_is_kept_beside_the_thinking_and_not_in_it(log: Log) -> None:
+    """People would read it, and the provider would refuse the history."""
+    log.append([message_fact()])
+    log.delta("m1", 0, "I think", "reasoning")
+    log.sign("m1", 0, "c2ln")
+    staged = log.staged_message("m1")
+    assert staged is not None
+    (part,) = staged.parts
+    assert isinstance(part, Reasoning)
+    assert (part.data.thinking, part.data.signature) == ("I think", "c2ln")
+
+
+async def test_everything_large_counts_as_waiting_for_the_disk(journal: Journal) -> None:
+    """A slow disk would fill the memory with attachments that nobody counted."""
+    log = await new_log(journal)
+    log.append([Fact("run", "updated", _Over(), BY, "s1", "r1", key="r1", private={"number": 1, "x": "y" * 100_000})])
+    assert journal.statistics().staged_bytes > 100_000
+    await journal.settled()
+    assert journal.statistics().staged_bytes == 0
+
+
+class _Over(msgspec.Struct):
+    state: str = "completed"
+    is_terminal: bool = True

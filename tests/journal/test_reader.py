@@ -129,3 +129,29 @@ async def test_a_closed_log_ends_its_readers_after_what_was_published(log: Log) 
     log.close()
     assert len(await read(reader, 2)) == 2
     assert await reader.next(5.0) == b""
+
+
+async def test_a_reader_of_whole_messages_sees_the_second_attempt_of_a_message_that_started_again(log: Log) -> None:
+    """It would show the emptied message until the answer is over (B43)."""
+    await log.durable(log.append([message_fact()]))
+    reader = Reader(log, log.published, deltas=False)
+    await reader.next(0)
+    log.delta("m1", 0, "first", "text")
+    await read(reader, 1)
+    await log.durable(log.append([message_fact()]))
+    log.delta("m1", 0, "second", "text")
+    await log.durable(log.append([session_fact()]))
+    shown = ""
+    while "second" not in shown:
+        shown += (await reader.next(1.0)).decode()
+    assert shown.index("session") < shown.index("second")
+
+
+async def test_what_readers_share_is_bounded(log: Log) -> None:
+    """Readers at a hundred different places would keep a hundred copies of the tail."""
+    await numbered(log, 200)
+    for after in range(200):
+        reader = Reader(log, 0, deltas=True)
+        reader.seq, reader._position = after, log.tail.index_after(after)
+        await reader.next(0)
+    assert len(log.join_cache) <= limits.JOINED_CHUNKS

@@ -40,6 +40,8 @@ class Registry:
 
     def get(self, workspace_id: str) -> Workspace:
         workspace = self._open.get(workspace_id)
+        if workspace is None and self.leaving:
+            self._check_staying()
         if workspace is None:
             raise NotFound("This workspace is not open. Open it by its path with POST /v1/workspaces.")
         return workspace
@@ -79,8 +81,8 @@ class Registry:
             self._close_unneeded()
         if opened:
             workspace.debug = debug
-        if yolo and opened and not workspace.permissions.skip:
-            await workspace.set_skip(True, by)
+            # In memory only: a flag of this opening must not turn questions off for whoever opens it next month.
+            workspace.permissions.skip = workspace.permissions.skip or yolo
         return workspace
 
     def _check_staying(self) -> None:
@@ -95,7 +97,7 @@ class Registry:
             real = os.path.realpath(path, strict=True)
         except OSError:
             raise Invalid("path is not a directory on this machine.") from None
-        if not os.path.isdir(real):
+        if not os.path.isdir(real) or not _is_text(real):
             raise Invalid("path is not a directory on this machine.")
         if real == "/":
             raise Invalid("path is the root of the file system. Choose a project's directory.")
@@ -187,6 +189,15 @@ class Registry:
         for workspace in self.workspaces:
             del self._open[workspace.id]
             workspace.close()
+
+
+def _is_text(path: str) -> bool:
+    """A name of bytes that are no text can be opened, but not told to anyone."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _holds(outer: str, inner: str) -> bool:

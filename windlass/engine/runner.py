@@ -6,6 +6,7 @@ in one synchronous line, and records how the run ended.
 """
 
 import asyncio
+import math
 from typing import TYPE_CHECKING, assert_never
 
 import structlog
@@ -169,17 +170,18 @@ class Runner:
         if error is not None:
             if not isinstance(error, ExecutorMisbehaved):
                 logger.error("run failed", run=self.entry.run.id, exc_info=error)
-            return "failed", f"The run failed: {type(error).__name__}: {error}"
+            return "failed", _encodable(f"The run failed: {type(error).__name__}: {error}")
         result = task.result()
         if result.status == "completed":
             return "completed", ""
-        return "failed", result.error or "The run's executor stopped by itself."
+        return "failed", _encodable(result.error) or "The run's executor stopped by itself."
 
     def _finish(self, outcome: Outcome, error: str) -> None:
         """The one place where a run ends. No await: what is compared here is what is written (R8, R22)."""
         self._over = True
         if self._log.closed:
-            return  # the journal is poisoned; a restart finds the run and says what became of it
+            self.workspace.give_up()  # the journal is poisoned; a restart finds the run and says what became of it
+            return
         self.workspace.finish_run(
             self.lane, self.entry, self._transcript, self.lane.verdict(self.entry, outcome), error
         )
@@ -230,8 +232,10 @@ class Runner:
                 message.parts.clear()
                 return self._append([self._transcript.update(message)])
             case UsageGained():
-                self.lane.note(self.entry, usage=event.usage, cost=event.cost)
-                return self.workspace.add_usage(self.entry, event)
+                # A cost that is no number would be stored as none, and the session could not be read again.
+                gained = event if math.isfinite(event.cost) else UsageGained(event.usage)
+                self.lane.note(self.entry, usage=gained.usage, cost=gained.cost)
+                return self.workspace.add_usage(self.entry, gained)
             case FileWritten():
                 return self.workspace.add_file(self.entry, event)
             case TodosChanged():
@@ -262,6 +266,9 @@ class Runner:
         if self._log.staged_size(event.message_id) + len(event.text) > limits.MESSAGE_BYTES:
             raise ExecutorMisbehaved("the model's message is longer than this server keeps")
         try:
+            if event.field == "signature":
+                self._log.sign(event.message_id, event.part, event.text)
+                return self._log.head
             self._log.delta(event.message_id, event.part, event.text, event.part_type, event.id, event.name)
         except (KeyError, ValueError) as error:
             raise ExecutorMisbehaved(f"a delta that fits no message: {error}") from None
@@ -284,6 +291,11 @@ class Runner:
 
     def _now(self) -> int:
         return self.workspace.context.clock.seconds()
+
+
+def _encodable(text: str) -> str:
+    """What an executor says may hold half a character; an ending must be written all the same."""
+    return text.encode("utf-8", "replace").decode()
 
 
 _STOPPED = "The server stopped before the run was over. Send the prompt again to go on."

@@ -111,6 +111,8 @@ class Workspace:
                 await self._until_idle(lane)
             self._lanes.pop(session_id, None)
             self.permissions.forget_session(session_id)
+            for key in [key for key in self._file_versions if key[0] == session_id]:
+                del self._file_versions[key]
             head = self.log.append([self.sessions.delete(session_id, by, self.context.clock.seconds())])
             await self.log.durable(head)
         finally:
@@ -124,6 +126,7 @@ class Workspace:
 
     async def _until_idle(self, lane: Lane) -> None:
         while lane.is_busy:
+            self.context.journal.check()
             waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._idle_waiters.setdefault(lane.session_id, []).append(waiter)
             await waiter
@@ -364,6 +367,15 @@ class Workspace:
                     waiter.set_result(None)
             self._quiet()
 
+    def give_up(self) -> None:
+        """The journal is poisoned: no run ends any more, so whoever waits for one to end is told."""
+        error = self.context.journal.poisoned
+        waiters = [waiter for some in self._idle_waiters.values() for waiter in some]
+        self._idle_waiters.clear()
+        for waiter in waiters:
+            if error is not None and not waiter.done():
+                waiter.set_exception(error)
+
     def steer_taken(self, lane: Lane, run_id: str, message_id: str, transcript: Transcript) -> int:
         """The active run took a steered prompt: its message stands here in the conversation."""
         entry = lane.get(run_id)
@@ -496,7 +508,7 @@ class Workspace:
         for runner in list(self._runners.values()):
             runner.stop("interrupted")
         if self._driving:
-            await asyncio.wait(set(self._driving))
+            await asyncio.wait(set(self._driving), timeout=limits.STOP_ASK_SECONDS + limits.STOP_ABORT_SECONDS + 1)
         with contextlib.suppress(JournalPoisoned):
             # On disk and published before its readers end: the last words of a run are the ones people wait for.
             await self.log.durable(self.log.head)

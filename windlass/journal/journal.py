@@ -17,7 +17,7 @@ from windlass.errors import JournalPoisoned, Unavailable
 from windlass.ids import new_epoch, new_id
 from windlass.journal import view
 from windlass.journal.log import Log
-from windlass.journal.records import FactRow, NewWorkspace, Record, Trim
+from windlass.journal.records import Checkpoint, FactRow, NewWorkspace, Record, Trim
 from windlass.journal.sqlite import trim_floor
 from windlass.journal.writer import Writer
 
@@ -96,11 +96,16 @@ class Journal:
         if self._staged_bytes > limits.STAGED_BYTES:
             raise Unavailable("The disk cannot keep up with what is being written. Try again in a moment.")
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether the disk is so slow that what can wait should."""
+        return self._staged_bytes > limits.STAGED_BYTES // 2
+
     def stage(self, records: Sequence[Record]) -> None:
         """Put records into the next batch: all of them into the same one, so that a crash leaves all or none."""
         self._staged.append(records)
         self._staged_records += len(records)
-        self._staged_bytes += sum(len(record.body) for record in records if isinstance(record, FactRow))
+        self._staged_bytes += sum(map(_size, records))
         if not self._writing and not self._handing_over:
             # At the end of this turn of the loop, so that what is decided in one turn is one commit.
             self._handing_over = True
@@ -126,21 +131,28 @@ class Journal:
             self._poison(error)
             return
         self._commits += 1
+        self._committed_records += len(batch)
+        self._staged_bytes -= sum(map(_size, batch))
+        try:
+            self._publish(batch)
+        except Exception as problem:  # what is on disk and cannot be shown would be waited for, for ever
+            self._poison(problem)
+            return
+        self._settle()
+        self._hand_over()
+
+    def _publish(self, batch: Sequence[Record]) -> None:
         heads: dict[str, int] = {}
         for record in batch:
             match record:
                 case FactRow():
                     heads[record.workspace] = record.seq
-                    self._staged_bytes -= len(record.body)
                 case Trim() if (log := self._logs.get(record.workspace)) is not None:
                     log.floor = max(log.floor, record.floor)
         for workspace_id, seq in heads.items():
             if (log := self._logs.get(workspace_id)) is not None:
                 log.committed(seq)
                 self._forget_if_done(log)
-        self._committed_records += len(batch)
-        self._settle()
-        self._hand_over()
 
     def _poison(self, error: BaseException) -> None:
         self.poisoned = JournalPoisoned(
@@ -204,3 +216,14 @@ class Journal:
         if self.poisoned is None:
             await self.settled()
         await self._writer.close()
+
+
+def _size(record: Record) -> int:
+    """What a staged record holds in memory, as far as it can be large."""
+    match record:
+        case FactRow():
+            return len(record.body) + len(record.private or b"")
+        case Checkpoint():
+            return len(record.body)
+        case _:
+            return 0

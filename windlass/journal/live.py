@@ -4,6 +4,8 @@ A fact of an unfinished message starts a new LiveMessage; deltas add to it; the 
 it. What readers are shown is only what was published: a prefix of each field.
 """
 
+import itertools
+
 import msgspec
 
 from windlass.journal.encoding import plain_event
@@ -18,6 +20,7 @@ from windlass.wire.messages import (
     ToolCallData,
 )
 
+_generations = itertools.count()
 STREAMED_FIELD = {"text": "text", "reasoning": "thinking", "tool_call": "input"}
 
 
@@ -92,8 +95,14 @@ class LiveMessage:
         self._parts = [_LivePart(part) for part in message.parts]
         self._published_parts = len(self._parts)
         self.version = 0
+        self.generation = next(_generations)
         self.checkpointed = 0
         self._encoded: tuple[int, bytes] = (-1, b"")
+
+    @property
+    def stamp(self) -> tuple[int, int]:
+        """Which text this is: a message that started again has other text under the same version."""
+        return self.generation, self.version
 
     @property
     def size(self) -> int:
@@ -102,11 +111,19 @@ class LiveMessage:
     def ensure_part(self, index: int, part_type: str, id: str = "", name: str = "") -> bool:
         """Make the part at `index` if it is the next one; True when it is new. Raises ValueError for a hole."""
         if index < len(self._parts):
+            if self.part_type(index) not in STREAMED_FIELD:
+                raise ValueError(f"part {index} is of type {self.part_type(index)!r}, which cannot be streamed")
             return False
         if index > len(self._parts):
             raise ValueError(f"part {index} of a message that has {len(self._parts)} parts")
         self._parts.append(_LivePart(new_part(part_type, id, name)))
         return True
+
+    def sign(self, index: int, signature: str) -> None:
+        live = self._parts[index] if index < len(self._parts) else None
+        if live is None or not isinstance(live.part, Reasoning):
+            raise ValueError(f"part {index} is no reasoning that could be signed")
+        live.part = Reasoning(msgspec.structs.replace(live.part.data, signature=live.part.data.signature + signature))
 
     def part_type(self, index: int) -> str:
         return str(self._parts[index].part.__struct_config__.tag)

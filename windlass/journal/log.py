@@ -93,27 +93,29 @@ class Log:
             # Its numbers may belong to another Log by now, and nobody would hear of the commit.
             raise Conflict("This workspace was closed. Open it again and repeat the request.")
         time = self._journal.clock.now()
-        rows = []
+        # All are encoded before any is staged: one that cannot be must not leave a gap, or half of a commit.
+        rows = [self._row(fact, self.head + place, time) for place, fact in enumerate(facts, 1)]
         self._open_deltas.clear()  # text that comes later must not be seen before these facts
-        for fact in facts:
-            self.head += 1
-            row = FactRow(
-                workspace=self.workspace_id,
-                seq=self.head,
-                time=time,
-                by=_encode(fact.by),
-                session=fact.session,
-                run=fact.run,
-                kind=fact.kind,
-                change=fact.change,
-                key=fact.key,
-                body=_encode(fact.body),
-                private=None if fact.private is None else _encode(fact.private),
-            )
+        for fact, row in zip(facts, rows, strict=True):
             self._pending.append(_StagedFact(row, fact_event(self.epoch, row), self._effect(fact, row)))
-            rows.append(row)
+        self.head += len(rows)
         self._journal.stage(rows)
         return self.head
+
+    def _row(self, fact: Fact, seq: int, time: float) -> FactRow:
+        return FactRow(
+            workspace=self.workspace_id,
+            seq=seq,
+            time=time,
+            by=_encode(fact.by),
+            session=fact.session,
+            run=fact.run,
+            kind=fact.kind,
+            change=fact.change,
+            key=fact.key,
+            body=_encode(fact.body),
+            private=None if fact.private is None else _encode(fact.private),
+        )
 
     def _effect(self, fact: Fact, row: FactRow) -> Callable[[], None] | None:
         """What publishing this fact changes in the published state that is kept in memory."""
@@ -149,6 +151,8 @@ class Log:
     def delta(self, message_id: str, part: int, text: str, part_type: str = "", id: str = "", name: str = "") -> None:
         """Stage text for a message that is being written; KeyError for one that is not, ValueError for a hole."""
         live = self._staged_live[message_id]
+        if not text.isascii():
+            text.encode()  # half a character is refused here: where it is published nobody could be told
         is_new = live.ensure_part(part, part_type, id, name)
         slot = self._open_deltas.get((message_id, part))
         if slot is None:
@@ -162,6 +166,10 @@ class Log:
         slot.length += len(text)
         if not isinstance(self._pending[0], _StagedFact):
             self._schedule_flush()
+
+    def sign(self, message_id: str, part: int, signature: str) -> None:
+        """A provider's signature of a reasoning part: no text, so it comes with the fact that ends the message."""
+        self._staged_live[message_id].sign(part, signature)
 
     def staged_message(self, message_id: str) -> Message | None:
         """A message that is being written, with everything that was said so far."""
@@ -255,6 +263,9 @@ class Log:
         """Keep the text so far, so that a crash loses at most a second of it."""
         self._checkpoint_handle = None
         if self._journal.poisoned is not None:
+            return
+        if self._journal.is_behind:
+            self._schedule_checkpoint()  # a disk that cannot keep up is not helped by more to write
             return
         for live in self.live.values():
             # One that ended since is complete in its own fact; a late checkpoint of it would never be removed.

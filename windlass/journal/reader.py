@@ -21,7 +21,7 @@ class Reader:
         self._deltas = deltas
         self.seq = after
         self._position: int | None = None  # in the tail; None while catching up
-        self._versions: dict[str, int] = {}  # of unfinished messages, as last sent whole
+        self._versions: dict[str, tuple[int, int]] = {}  # of unfinished messages, as last sent whole
         self._whole_due = 0.0
         self._waker: asyncio.Future[None] | None = None
 
@@ -58,7 +58,7 @@ class Reader:
     def _join(self) -> bytes:
         """Caught up: unfinished messages whole, once; from here on the tail."""
         self._position = self._log.tail.end
-        self._versions = {id: live.version for id, live in self._log.live.items()}
+        self._versions = {id: live.stamp for id, live in self._log.live.items()}
         data = b"".join(live.encoded() for live in self._log.live.values())
         return data or self._from_tail()
 
@@ -68,7 +68,9 @@ class Reader:
         # Readers at the same place share the joined bytes.
         taken = self._log.join_cache.get(key)
         if taken is None:
-            taken = self._log.join_cache[key] = self._take(self._position)
+            taken = self._take(self._position)
+            if taken[1] == self._log.tail.end and len(self._log.join_cache) < limits.JOINED_CHUNKS:
+                self._log.join_cache[key] = taken
         data, self._position, seq = taken
         self.seq = max(self.seq, seq)
         return data if self._deltas else data + self._whole_messages()
@@ -126,7 +128,7 @@ class Reader:
     def _stale(self) -> bool:
         if self._deltas or self._position is None:
             return False
-        return any(self._versions.get(id) != live.version for id, live in self._log.live.items())
+        return any(self._versions.get(id) != live.stamp for id, live in self._log.live.items())
 
     def _whole_messages(self) -> bytes:
         """Unfinished messages that changed, whole; at most 30 flushes a second, and fewer the longer they are."""
@@ -135,8 +137,8 @@ class Reader:
             return b""  # behind the head the text would come before the fact that started its message
         chunks = []
         for id, live in self._log.live.items():
-            if self._versions.get(id) != live.version:
-                self._versions[id] = live.version
+            if self._versions.get(id) != live.stamp:
+                self._versions[id] = live.stamp
                 if live.version:  # nothing beyond the fact that started it: that fact said it all
                     chunks.append(live.encoded())
         for id in [id for id in self._versions if id not in self._log.live]:

@@ -4,6 +4,7 @@ WAL with `synchronous=FULL`: when `commit` returns, the batch survives a power c
 their config: it loses acknowledged facts then.
 """
 
+import contextlib
 import sqlite3
 import threading
 from collections.abc import Callable, Sequence
@@ -60,10 +61,17 @@ class SqliteBackend:
             for record in records:
                 self._write(record)
             self._writer.execute("COMMIT")
+            self._forget(records)
         except BaseException:
             if self._writer.in_transaction:
                 self._writer.execute("ROLLBACK")
             raise
+
+    def _forget(self, records: Sequence[Record]) -> None:
+        """After a session was deleted, its words must not stay in the write-ahead log either."""
+        if any(isinstance(r, FactRow) and r.kind == "session" and r.change == "deleted" for r in records):
+            with contextlib.suppress(sqlite3.OperationalError):  # a reader is in the way: the next checkpoint does it
+                self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _write(self, record: Record) -> None:
         match record:

@@ -98,6 +98,7 @@ class Listener:
         self._state = ServerState()
         self._tls = tls
         self._server: asyncio.Server | None = None
+        self._socket: socket.socket | None = None
         self._socket_path: Path | None = None
         self._config = uvicorn.Config(
             app,
@@ -113,23 +114,47 @@ class Listener:
         )
         self._config.load()
 
-    async def start(self) -> str:
-        """Listen; returns the URL clients use."""
-        loop = asyncio.get_running_loop()
+    def bind(self) -> None:
+        """Take the address, without accepting anyone yet."""
+        if self._socket is not None:
+            return
         try:
             if self.address.startswith("unix:"):
                 if self.address == "unix:":
                     raise ListenError("'unix:' is not an address to listen on. Write HOST:PORT or unix:PATH.")
                 self._socket_path = Path(self.address.removeprefix("unix:"))
-                self._server = await loop.create_unix_server(self._protocol, sock=_unix_socket(self._socket_path))
-                return self.address
-            sock = _tcp_socket(self.address)
-            self._server = await loop.create_server(self._protocol, sock=sock, ssl=self._tls, backlog=1024)
+                self._socket = _unix_socket(self._socket_path)
+            else:
+                self._socket = _tcp_socket(self.address)
         except OSError as error:
-            raise ListenError(f"Cannot listen on {self.address}: {error.strerror or error}.") from None
+            raise self._refusal(error) from None
+
+    async def start(self) -> str:
+        """Listen; returns the URL clients use."""
+        self.bind()
+        sock = self._socket
+        assert sock is not None
+        loop = asyncio.get_running_loop()
+        try:
+            if self._socket_path is not None:
+                self._server = await loop.create_unix_server(self._protocol, sock=sock)
+                return self.address
+            self._server = await loop.create_server(self._protocol, sock=sock, ssl=self._tls, backlog=1024)
+        except OSError as error:  # two that were bound to one port: only one of them gets to listen
+            raise self._refusal(error) from None
         host, port = sock.getsockname()[:2]
         shown = f"[{host}]" if ":" in host else host
         return f"{'https' if self._tls else 'http'}://{shown}:{port}"
+
+    def _refusal(self, error: OSError) -> ListenError:
+        return ListenError(f"Cannot listen on {self.address}: {error.strerror or error}.")
+
+    def close_unused(self) -> None:
+        """Let go of an address that was taken and never listened on."""
+        if self._server is None and self._socket is not None:
+            self._socket.close()
+            if self._socket_path is not None:
+                self._socket_path.unlink(missing_ok=True)
 
     def _protocol(self) -> BoundedProtocol:
         return BoundedProtocol(config=self._config, server_state=self._state, app_state={})
