@@ -277,8 +277,19 @@ class Server:
     def _catch_signals(self) -> None:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._leave.set)
+            loop.add_signal_handler(number, self._told_to_leave)
         loop.add_signal_handler(signal.SIGHUP, self._reload_on_signal)
+
+    def _told_to_leave(self) -> None:
+        """Leave; told a second time, do not wait for runs any longer."""
+        if self._leave.is_set():
+            self._registry.hurry()
+            return
+        busy = sum(workspace.is_busy for workspace in self._registry.workspaces)
+        if busy:
+            wait = f"giving running work {self._options.drain:g} s (again: stop now)"
+            print(f"Stopping; {wait}. Queued prompts stay queued.", file=sys.stderr, flush=True)
+        self._leave.set()
 
     def _reload_on_signal(self) -> None:
         if self._terminal and not sys.stderr.isatty():

@@ -126,6 +126,7 @@ TOKEN_FILE_BYTES = 16 * KIB  # a token is 64 bytes; something larger is another 
 CONSOLE_LINE_BYTES = 4 * MIB  # PROMPT_CHARACTERS of four bytes each, typed or piped
 CONSOLE_LINES = 100  # typed ahead and not yet acted on; beyond this the terminal waits
 CONSOLE_HISTORY_MESSAGES = 20  # shown on attaching; `windlass sessions show` has them all
+CONSOLE_RESULT_LINES = 10  # of a tool's output; `windlass sessions show` has all of it
 CONSOLE_STATUS_CHARACTERS = 200  # of a tool call on one line
 CONSOLE_PERMISSION_CHARACTERS = 4_000  # of what a tool asks for; more is a file, and is said to be cut
 DOCTOR_DISK_WARN_BYTES = 1024 * MIB  # about twice the retained log with its default bounds

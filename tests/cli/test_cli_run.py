@@ -205,7 +205,7 @@ async def test_tools_are_told_on_standard_error(server: FakeWindlass, start: Sta
     server.on_prompt = play
     program = await start("run", "Go")
     await program.ended()
-    assert '* bash {"command": "ls"}' in program.err and "a (+2 lines)" in program.err
+    assert '* bash {"command": "ls"}' in program.err and "  a\n" in program.err
     assert program.out == ""
 
 

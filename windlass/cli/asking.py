@@ -40,6 +40,8 @@ class Questions:
         self._terminal = terminal
         self._hint = hint
         self._session_id = session_id
+        self.shown = ""  # the session on the screen: a question of another one says so
+        self.asked = 0
 
     def take(self, event: StreamEvent) -> None:
         """Notice what an event says about permissions."""
@@ -81,6 +83,9 @@ class Questions:
         if self._session_id not in ("", request.session_id, request.root_session_id) or request.id in self.pending:
             return
         self.pending[request.id] = request
+        self.asked += 1
+        if self.shown and request.session_id != self.shown:
+            self._terminal.status(f"In another session, {exact(request.session_id)}:", fg="yellow")
         for line in described(request):
             self._terminal.status(line, fg="yellow")
         self._terminal.status(f"  {self._hint.format(id=exact(request.id))}", fg="yellow")
@@ -98,9 +103,17 @@ def described(request: PermissionRequest) -> list[str]:
     lines = [f"{exact(request.tool_name)} asks to {exact(request.action)}{bounds}: {exact(request.description)}"]
     if request.path:
         lines.append(f"  in {exact(request.path)}")
-    if request.params:
-        shown = exact(json.dumps(request.params, ensure_ascii=False))
-        lines.append("  " + shortened(shown, limits.CONSOLE_PERMISSION_CHARACTERS))
+    for name, value in request.params.items():
+        if value in ("", None):
+            continue
+        if name == "diff" and isinstance(value, str):
+            # Read line by line, each exact and set in: in any other value a line break is shown, or it could pass for
+            # a line of ours.
+            text = shortened(value, limits.CONSOLE_PERMISSION_CHARACTERS)
+            lines += [f"  {exact(name)}:", *(f"    {exact(line)}" for line in text.split("\n"))]
+        else:
+            shown = exact(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+            lines.append(f"  {exact(name)}: {shortened(shown, limits.CONSOLE_PERMISSION_CHARACTERS)}")
     return lines
 
 

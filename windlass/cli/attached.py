@@ -30,7 +30,8 @@ class Attached:
         self._terminal = terminal
         self._session_id = ""
         self._look_at(Conversation(""))
-        self._questions = Questions(workspace, terminal, "Answer y, n or a (always), or /allow {id}, /deny {id}.")
+        hint = "Answer y, n, or a (this exact call, for the session); or /allow {id}, /deny {id}."
+        self._questions = Questions(workspace, terminal, hint)
         # Events wait while a session is loaded: one shown between the load and the switch would belong to neither.
         self._turn = asyncio.Lock()
         self._ready = asyncio.Event()  # a line typed before the first hello waits: there is no session yet
@@ -72,6 +73,8 @@ class Attached:
         if not self._session_id:
             await self._show_session(session_id or await self._newest())
             self._terminal.status(f"Attached to {exact(self._workspace.path)}. /help lists the commands.", dim=True)
+            if self._workspace.info.yolo:
+                self._terminal.status("Tools do not ask in this workspace: it was opened with --yolo.", fg="yellow")
             self._ready.set()
         else:
             await self._say_where()  # presence is the server's memory only: a new stream says it again
@@ -85,6 +88,7 @@ class Attached:
         messages = await self._workspace.messages(session.id)
         self._session_id = session.id
         self._look_at(Conversation(session.id, messages))
+        self._questions.shown = session.id
         self._terminal.heading(f"{exact(session.title) or 'New session'}  {exact(session.id)}")
         self._transcript.history(messages)
         await self._say_where()
@@ -131,6 +135,9 @@ class Attached:
         if line.lower() in ANSWERS and self._questions.pending:
             # With several pending this asks which: a guess could approve the wrong command.
             await self._answer("", ANSWERS[line.lower()])
+        elif line.lower() in ANSWERS and self._questions.asked:
+            # Somebody was faster. Sent on, it would be a prompt that nobody meant.
+            self._terminal.status("Nothing waits for an answer: it was answered or withdrawn before.", fg="yellow")
         elif line.startswith("/"):
             name, _, rest = line.partition(" ")
             command = self._commands.get(name)

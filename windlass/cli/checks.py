@@ -101,7 +101,12 @@ def check_landlock() -> Finding:
         return Finding(
             "WARN", "Landlock", "not offered by this kernel: commands run unconfined, and permission requests say so."
         )
-    return Finding("OK", "Landlock", f"version {version}: commands are kept out of the server's own files.")
+    return Finding(
+        "WARN",
+        "Landlock",
+        f"the kernel has version {version}, but this Windlass does not use it yet: commands run unconfined, and "
+        "permission requests say so. A command you allow can read what you can read.",
+    )
 
 
 async def check_server(server: ServerOptions) -> list[Finding]:

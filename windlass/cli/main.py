@@ -66,6 +66,8 @@ def main(arguments: list[str] | None = None) -> None:
     _never_fail_to_print()
     try:
         windlass.main(args=arguments, prog_name="windlass", standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
     except click.UsageError as error:
         hint = f" Try `{error.ctx.command_path} --help`." if error.ctx is not None else ""
         _complain(error.format_message() + hint)

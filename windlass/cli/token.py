@@ -25,7 +25,7 @@ def token() -> None:
 
     \b
     Examples:
-      windlass token create phone --scope operate > phone.token
+      (umask 077; windlass token create phone --scope operate > phone.token)
       windlass token revoke phone
     """
 

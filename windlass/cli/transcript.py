@@ -125,11 +125,16 @@ class Transcript:
         if key in self._told:
             return
         self._told.add(key)
-        first, *others = result.content.splitlines() or [""]
-        more = f" (+{len(others)} lines)" if others else ""
-        word = "error: " if result.is_error else ""
-        line = f"  {word}{shortened(exact(first), limits.CONSOLE_STATUS_CHARACTERS)}{more}"
-        self._terminal.status(line, fg="red" if result.is_error else None, dim=not result.is_error)
+        lines = result.content.rstrip("\n").split("\n")
+        shown = lines[: limits.CONSOLE_RESULT_LINES]
+        left = len(lines) - len(shown)
+        if left:
+            shown.append(f"(and {left} more line{'s' if left > 1 else ''})")
+        for number, line in enumerate(shown):
+            word = "error: " if result.is_error and number == 0 else ""
+            # A tab is layout here, not something to decide on.
+            text = f"  {word}{shortened(exact(line.expandtabs(4)), limits.CONSOLE_STATUS_CHARACTERS)}"
+            self._terminal.status(text, fg="red" if result.is_error else None, dim=not result.is_error)
 
     def _ending(self, message: Message) -> None:
         finish = message.finish

@@ -180,6 +180,11 @@ class Registry:
             self.leaving = True
         return self.leaving
 
+    def hurry(self) -> None:
+        """Stop waiting for runs that are going on: they end as interrupted."""
+        for workspace in self.workspaces:
+            workspace.interrupt_runs()
+
     async def drain(self, seconds: float) -> None:
         """Leave: no new work, runs get `seconds` to end and are then ended, everything is on disk, streams close."""
         self.leaving = True

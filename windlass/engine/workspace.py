@@ -505,13 +505,16 @@ class Workspace:
         self.draining = True
         if self._driving:
             await asyncio.wait(set(self._driving), timeout=seconds)
-        for runner in list(self._runners.values()):
-            runner.stop("interrupted")
+        self.interrupt_runs()
         if self._driving:
             await asyncio.wait(set(self._driving), timeout=limits.STOP_ASK_SECONDS + limits.STOP_ABORT_SECONDS + 1)
         with contextlib.suppress(JournalPoisoned):
             # On disk and published before its readers end: the last words of a run are the ones people wait for.
             await self.log.durable(self.log.head)
+
+    def interrupt_runs(self) -> None:
+        for runner in list(self._runners.values()):
+            runner.stop("interrupted")
 
     def close(self) -> None:
         """Let go of everything. Called when nothing needs it, or when the server leaves."""

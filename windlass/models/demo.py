@@ -11,6 +11,7 @@ from windlass.wire.messages import Message, ToolResult, ToolResultData
 from windlass.wire.model import ModelRequest
 
 _WORDS_PER_SECOND = 30.0  # fast enough to read along, slow enough to see it stream
+_SHOWN_LINES = 20  # of a tool's output that the demo repeats
 _HELP = (
     "I am the built-in demo of Windlass: no language model, and no key needed. "
     "I can show you that everything works. Try one of these:\n\n"
@@ -71,9 +72,10 @@ def _path_name(request: ModelRequest, tool: str) -> str:
 def _comment(result: ToolResultData) -> str:
     if result.is_error:
         return f"That did not work. The tool `{result.name}` says: {_first_line(result.content)}"
-    lines = len(result.content.splitlines())
-    size = "1 line" if lines == 1 else f"{lines} lines"
-    return f"Done: the tool `{result.name}` gave back {size}. A real model would now go on from there."
+    lines = result.content.rstrip("\n").splitlines()
+    shown = "\n".join(lines[:_SHOWN_LINES])
+    more = f"\n(and {len(lines) - _SHOWN_LINES} more)" if len(lines) > _SHOWN_LINES else ""
+    return f"The tool `{result.name}` gave back:\n\n{shown}{more}\n\nA real model would now go on from there."
 
 
 def _first_line(text: str) -> str:

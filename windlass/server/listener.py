@@ -5,6 +5,7 @@ that wakes up ten times a second.
 """
 
 import asyncio
+import errno
 import socket
 import ssl
 import stat
@@ -147,7 +148,8 @@ class Listener:
         return f"{'https' if self._tls else 'http'}://{shown}:{port}"
 
     def _refusal(self, error: OSError) -> ListenError:
-        return ListenError(f"Cannot listen on {self.address}: {error.strerror or error}.")
+        hint = " Choose another with --listen, such as 127.0.0.1:0." if error.errno == errno.EADDRINUSE else ""
+        return ListenError(f"Cannot listen on {self.address}: {error.strerror or error}.{hint}")
 
     def close_unused(self) -> None:
         """Let go of an address that was taken and never listened on."""
