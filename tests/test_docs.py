@@ -1,8 +1,12 @@
 """The docs tell the truth about the tree."""
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
+
+from windlass import config
+from windlass.wire.events import FactKind
 
 ROOT = Path(__file__).parent.parent
 MODULES = [path.relative_to(ROOT / "windlass") for path in sorted((ROOT / "windlass").rglob("*.py"))]
@@ -27,3 +31,19 @@ def test_every_link_between_the_docs_leads_somewhere() -> None:
             if address and "://" not in address and not (page.parent / address).exists():
                 broken.append(f"{page.name}: {address}")
     assert broken == []
+
+
+def test_the_settings_page_is_a_valid_config(tmp_path: Path) -> None:
+    """People copy it, and a setting that was renamed would stay in it."""
+    page = (ROOT / "docs" / "config.md").read_text()
+    file = tmp_path / "config.toml"
+    file.write_text(page.partition("```toml\n")[2].partition("```")[0])
+    assert config.load(file).permissions.unattended_timeout == "24h"
+
+
+def test_the_stream_page_names_every_kind_of_fact_that_is_sent() -> None:
+    """Whoever writes a client from it would meet events that nobody told of."""
+    page = (ROOT / "docs" / "events.md").read_text()
+    later = {"question_batch_request", "question_batch_notification", "mcp_event", "lsp_event", "skills_event"}
+    missing = [kind for kind in get_args(FactKind) if f"`{kind}`" not in page and kind not in later]
+    assert missing == []
