@@ -46,7 +46,12 @@ def stand_firm() -> None:
 
     A handler, not SIG_IGN: an ignored signal stays ignored over exec, and commands would not end on SIGTERM either.
     """
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    # What the server was started with ignored (a shell does that to what it puts in the background) stays ignored over
+    # exec too, so commands get it back. The two that Python itself ignores it gives back by itself.
+    for number in signal.valid_signals() - {signal.SIGPIPE, signal.SIGXFSZ}:
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _do_nothing)
     # The server may have been started with signals blocked, and a mask is inherited by every command.
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
