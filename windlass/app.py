@@ -73,7 +73,7 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 def serve(options: ServeOptions) -> int:
     """Run a server until it is told to leave; returns the process's exit code."""
-    logs.configure(os.environ.get("WINDLASS_LOG", "info"))
+    logs.configure(os.environ.get("WINDLASS_LOG", ""))
     try:
         import uvloop
 

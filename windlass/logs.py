@@ -9,9 +9,13 @@ from typing import Any
 import structlog
 
 
-def configure(level: str = "info") -> None:
-    """Set up logging for this process. Called once, by the composition root."""
+def configure(level: str = "") -> None:
+    """Set up logging for this process. Called once, by the composition root.
+
+    Without a `level`: info into a file or a service's log, and on a terminal only what a person should look at.
+    """
     terminal = sys.stderr.isatty()
+    level = level or ("warning" if terminal else "info")
     renderer: Any = (
         structlog.dev.ConsoleRenderer(colors=terminal and "NO_COLOR" not in os.environ)
         if terminal

@@ -39,6 +39,7 @@ _SAFE_METHODS = frozenset({"GET", "HEAD"})
 _ONCE = frozenset({b"host", b"authorization", b"content-length", b"origin", b"content-type", b"cookie"})
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?")
 _SIMPLE_TYPES = frozenset({b"text/plain", b"application/x-www-form-urlencoded", b"multipart/form-data"})
+_UNWELCOME = frozenset({401, 403, 421, 429})
 Headers = dict[bytes, bytes]
 
 
@@ -82,8 +83,10 @@ class Door:
 
     def _log(self, scope: Any, status: int, started: float, name: str) -> None:
         milliseconds = round((time.perf_counter() - started) * 1000, 1)
-        log = logger.warning if status >= 400 else logger.debug if scope["method"] in _SAFE_METHODS else logger.info
-        # The path only: a query may hold a ticket. Control characters are escaped by the renderer (A41).
+        quiet = status < 400 and scope["method"] in _SAFE_METHODS
+        # What an operator wants to know of: our own failures, and people who should not be here.
+        log = logger.warning if status >= 500 or status in _UNWELCOME else logger.debug if quiet else logger.info
+        # The path only: a query may hold a ticket. Control characters are escaped when the line is written (A41).
         log("request", method=scope["method"], path=scope["path"], status=status, ms=milliseconds, token=name)
 
     # -- the checks ---------------------------------------------------------------------------------------------------
