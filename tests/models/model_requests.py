@@ -1,10 +1,9 @@
 """Factories for the tests of models: requests, and what a stream gave."""
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 from windlass.wire.messages import Message, Part, Role, Text, TextData
-from windlass.wire.model import Chunk, ModelRequest, ReasoningChunk, TextChunk, ToolCallChunk, ToolSpec
+from windlass.wire.model import Chunk, Model, ModelRequest, ReasoningChunk, TextChunk, ToolCallChunk, ToolSpec
 
 
 def message(role: Role, *parts: Part | str) -> Message:
@@ -24,8 +23,11 @@ def tool_spec(name: str, *properties: str) -> ToolSpec:
     return ToolSpec(name, f"The tool {name}.", schema)
 
 
-async def collect(stream: AsyncIterator[Chunk]) -> list[Chunk]:
-    return [chunk async for chunk in stream]
+async def collect(model: Model, request: ModelRequest) -> list[Chunk]:
+    """The whole answer."""
+    chunks: list[Chunk] = []
+    await model.stream(request, chunks.append)
+    return chunks
 
 
 def text_of(chunks: list[Chunk]) -> str:

@@ -18,7 +18,7 @@ async def test_waiting_for_a_call_that_does_not_come_says_so(server: ModelServer
 
 async def test_waiting_for_a_client_that_stays_says_so(server: ModelServer, open_model) -> None:
     """Otherwise a cancel that does not reach the provider would hang its test."""
-    collecting = asyncio.ensure_future(collect(open_model(server.url).stream(request())))
+    collecting = asyncio.ensure_future(collect(open_model(server.url), request()))
     call = await server.next_call()
     with pytest.raises(TimeoutError, match="drop its request"):
         await call.closed(wait_seconds=0.05)
@@ -28,7 +28,7 @@ async def test_waiting_for_a_client_that_stays_says_so(server: ModelServer, open
 
 async def test_speaking_to_a_client_that_left_is_an_error(server: ModelServer, open_model) -> None:
     """Otherwise a test would believe that its words arrived."""
-    collecting = asyncio.ensure_future(collect(open_model(server.url).stream(request())))
+    collecting = asyncio.ensure_future(collect(open_model(server.url), request()))
     call = await server.next_call()
     collecting.cancel()
     await call.closed()
@@ -39,7 +39,7 @@ async def test_speaking_to_a_client_that_left_is_an_error(server: ModelServer, o
 async def test_two_calls_at_once_are_answered_apart(server: ModelServer, open_model) -> None:
     """Otherwise runs in parallel could not be tested."""
     model = open_model(server.url)
-    answers = [asyncio.ensure_future(collect(model.stream(request(prompt)))) for prompt in ("a", "b")]
+    answers = [asyncio.ensure_future(collect(model, request(prompt))) for prompt in ("a", "b")]
     for _ in answers:
         call = await server.next_call()
         await call.say(call.request["messages"][-1]["content"].upper())
@@ -50,7 +50,7 @@ async def test_two_calls_at_once_are_answered_apart(server: ModelServer, open_mo
 async def test_it_can_answer_by_itself(server: ModelServer, open_model) -> None:
     """Otherwise a test that is not about the model would have to play its part."""
     server.auto(lambda body: [{"say": body["model"]}, {"tool": "ls", "input": {}}])
-    chunks = await collect(open_model(server.url).stream(request()))
+    chunks = await collect(open_model(server.url), request())
     assert (text_of(chunks), calls_of(chunks)) == ("test-model", [("call_0_0", "ls", "{}")])
 
 
@@ -58,14 +58,14 @@ async def test_an_automatic_error_is_an_http_error(server: ModelServer, open_mod
     """Otherwise retries could not be tested without a hand on the server."""
     server.auto(lambda _: [{"error": "overloaded", "retryable": True}])
     with pytest.raises(ModelError, match="overloaded") as caught:
-        await collect(open_model(server.url).stream(request()))
+        await collect(open_model(server.url), request())
     assert caught.value.retryable
 
 
 async def test_leaving_drops_what_is_open(open_model) -> None:
     """Otherwise a failed test would leave connections and tasks to the next one (I19)."""
     async with ModelServer() as server:
-        collecting = asyncio.ensure_future(collect(open_model(server.url).stream(request())))
+        collecting = asyncio.ensure_future(collect(open_model(server.url), request()))
         await (await server.next_call()).say("word")
     with pytest.raises(ModelError):
         await collecting

@@ -13,26 +13,28 @@ from model_requests import calls_of, collect, reasoning_of, request, text_of, to
 
 from windlass import limits
 from windlass.testing.model_server import ModelServer
-from windlass.wire.model import FinishChunk, ModelError, TextChunk, UsageChunk
+from windlass.wire.model import Chunk, FinishChunk, ModelError, TextChunk, UsageChunk
 from windlass.wire.runs import Usage
 
 
 async def test_an_answer_streams_word_by_word(server: ModelServer, open_model) -> None:
     """Otherwise people would stare at nothing until the whole answer is there."""
-    stream = open_model(server.url).stream(request())
-    first = asyncio.ensure_future(anext(stream))
+    chunks: asyncio.Queue[Chunk] = asyncio.Queue()
+    streaming = asyncio.ensure_future(open_model(server.url).stream(request(), chunks.put_nowait))
     call = await server.next_call()
     await call.say("Hello ")
-    assert await first == TextChunk("Hello ")
+    assert await chunks.get() == TextChunk("Hello ")
     await call.say("there.")
+    assert await chunks.get() == TextChunk("there.")
     await call.end()
-    assert await collect(stream) == [TextChunk("there."), FinishChunk("end_turn")]
+    await streaming
+    assert chunks.get_nowait() == FinishChunk("end_turn")
 
 
 async def test_reasoning_text_and_calls_come_apart(server: ModelServer, open_model) -> None:
     """Otherwise thoughts would be shown as the answer, or a tool called with half of its arguments."""
     server.auto(lambda _: [{"think": "hm"}, {"say": "Looking."}, {"tool": "ls", "input": {"path": "a/b"}, "id": "c1"}])
-    chunks = await collect(open_model(server.url).stream(request()))
+    chunks = await collect(open_model(server.url), request())
     assert (reasoning_of(chunks), text_of(chunks), calls_of(chunks)) == (
         "hm",
         "Looking.",
@@ -43,7 +45,7 @@ async def test_reasoning_text_and_calls_come_apart(server: ModelServer, open_mod
 
 async def test_usage_is_reported_once_with_cached_tokens(server: ModelServer, open_model) -> None:
     """Otherwise people would pay for tokens that nobody counted."""
-    collecting = asyncio.ensure_future(collect(open_model(server.url).stream(request())))
+    collecting = asyncio.ensure_future(collect(open_model(server.url), request()))
     call = await server.next_call()
     running = {"prompt_tokens": 5, "completion_tokens": 1}
     await call.event({"choices": [{"delta": {"content": "x"}}], "usage": running})
@@ -57,7 +59,7 @@ async def test_usage_is_reported_once_with_cached_tokens(server: ModelServer, op
 )
 async def test_finish_reasons_are_ours(server: ModelServer, open_model, said: str, ours: str) -> None:
     """Otherwise a cut-off answer would look like a finished one."""
-    collecting = asyncio.ensure_future(collect(open_model(server.url).stream(request())))
+    collecting = asyncio.ensure_future(collect(open_model(server.url), request()))
     call = await server.next_call()
     await call.say("x")
     await call.end(said)
@@ -67,7 +69,7 @@ async def test_finish_reasons_are_ours(server: ModelServer, open_model, said: st
 async def test_the_request_has_the_key_the_tools_and_asks_for_usage(server: ModelServer, open_model) -> None:
     """Otherwise a provider would refuse us, not know our tools, or not tell what an answer cost."""
     model = open_model(server.url, "secret-key")
-    collecting = asyncio.ensure_future(collect(model.stream(request(tools=[tool_spec("ls", "path")], max_tokens=7))))
+    collecting = asyncio.ensure_future(collect(model, request(tools=[tool_spec("ls", "path")], max_tokens=7)))
     call = await server.next_call()
     await call.end()
     await collecting
@@ -77,20 +79,22 @@ async def test_the_request_has_the_key_the_tools_and_asks_for_usage(server: Mode
     assert (body["tools"][0]["function"]["name"], body["max_tokens"]) == ("ls", 7)
 
 
-async def test_closing_the_stream_drops_the_connection_at_once(server: ModelServer, open_model) -> None:
+async def test_cancelling_in_the_middle_drops_the_connection_at_once(server: ModelServer, open_model) -> None:
     """Otherwise a cancelled run would go on generating at the provider, and cost (B18)."""
-    stream = open_model(server.url).stream(request())
-    first = asyncio.ensure_future(anext(stream))
+    chunks: asyncio.Queue[Chunk] = asyncio.Queue()
+    streaming = asyncio.ensure_future(open_model(server.url).stream(request(), chunks.put_nowait))
     call = await server.next_call()
     await call.say("word")
-    await first
-    await stream.aclose()
+    await chunks.get()
+    streaming.cancel()
     await call.closed()
+    with pytest.raises(asyncio.CancelledError):
+        await streaming
 
 
 async def test_cancelling_while_the_model_is_silent_drops_the_connection(server: ModelServer, open_model) -> None:
     """Otherwise a cancel before the first token would wait for the model (B05)."""
-    collecting = asyncio.ensure_future(collect(open_model(server.url).stream(request())))
+    collecting = asyncio.ensure_future(collect(open_model(server.url), request()))
     call = await server.next_call()
     collecting.cancel()
     await call.closed()
@@ -103,7 +107,7 @@ async def test_a_second_request_uses_the_same_connection(server: ModelServer, op
     peers = set()
     model = open_model(server.url)
     for _ in range(3):
-        collecting = asyncio.ensure_future(collect(model.stream(request())))
+        collecting = asyncio.ensure_future(collect(model, request()))
         call = await server.next_call()
         peers.add(call.peer)
         await call.say("x")
@@ -118,15 +122,15 @@ async def test_a_body_that_ends_a_little_after_its_last_event_keeps_the_connecti
     """Otherwise whether a connection is used again would depend on how a provider cuts its packets."""
     monkeypatch.setattr(limits, "MODEL_TRAILER_SECONDS", 5.0)
     model = open_model(server.url)
-    first = asyncio.ensure_future(collect(model.stream(request())))
+    first = asyncio.ensure_future(collect(model, request()))
     call = await server.next_call()
     await call.raw(b"data: [DONE]\n\n")
     server.auto(lambda _: [{"say": "x"}])
-    await collect(open_model(server.url).stream(request()))  # a whole round trip: the first has seen its last event
+    await collect(open_model(server.url), request())  # a whole round trip: the first has seen its last event
     server.auto(None)
     await call.end_body()
     await first
-    second = asyncio.ensure_future(collect(model.stream(request())))
+    second = asyncio.ensure_future(collect(model, request()))
     next_call = await server.next_call()
     await next_call.end()
     await second
@@ -134,7 +138,7 @@ async def test_a_body_that_ends_a_little_after_its_last_event_keeps_the_connecti
 
 
 async def refused(server: ModelServer, model, status: int, body: dict | None = None, headers=None) -> ModelError:
-    collecting = asyncio.ensure_future(collect(model.stream(request())))
+    collecting = asyncio.ensure_future(collect(model, request()))
     call = await server.next_call()
     await call.fail(status, body, headers)
     with pytest.raises(ModelError) as caught:
@@ -205,7 +209,7 @@ async def test_an_unknown_model_is_named(server: ModelServer, open_model) -> Non
 
 async def test_an_error_in_the_middle_of_an_answer_ends_it(server: ModelServer, open_model) -> None:
     """Otherwise half an answer would pass for a whole one."""
-    collecting = asyncio.ensure_future(collect(open_model(server.url).stream(request())))
+    collecting = asyncio.ensure_future(collect(open_model(server.url), request()))
     call = await server.next_call()
     await call.say("Half")
     await call.fail(body={"error": {"message": "Overloaded", "type": "overloaded_error"}})
@@ -216,7 +220,7 @@ async def test_an_error_in_the_middle_of_an_answer_ends_it(server: ModelServer, 
 
 async def test_a_dropped_connection_may_be_tried_again(server: ModelServer, open_model) -> None:
     """Otherwise one lost packet would end a run of an hour."""
-    collecting = asyncio.ensure_future(collect(open_model(server.url).stream(request())))
+    collecting = asyncio.ensure_future(collect(open_model(server.url), request()))
     call = await server.next_call()
     await call.say("Half")
     call.drop()
@@ -231,7 +235,7 @@ async def test_a_server_that_does_not_run_is_named_with_its_address(open_model) 
         taken.bind(("127.0.0.1", 0))  # bound and not listening: nobody else can listen there meanwhile
         url = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
         with pytest.raises(ModelError) as caught:
-            await collect(open_model(url).stream(request()))
+            await collect(open_model(url), request())
     assert (caught.value.kind, caught.value.retryable) == ("unreachable", True)
     assert url in caught.value.message and "Check that the server runs" in caught.value.message
 
@@ -248,13 +252,13 @@ async def test_a_server_that_does_not_accept_is_given_up(open_model) -> None:
             waiting.connect_ex(listening.getsockname())
         url = f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
         with pytest.raises(ModelError, match=r"did not answer at .* within 0\.2 s") as caught:
-            await collect(open_model(url, connect_seconds=0.2).stream(request()))
+            await collect(open_model(url, connect_seconds=0.2), request())
     assert (caught.value.kind, caught.value.retryable) == ("unreachable", True)
 
 
 async def test_silence_is_given_up(server: ModelServer, open_model) -> None:
     """Otherwise a provider that hangs would hold a run for ever."""
-    collecting = asyncio.ensure_future(collect(open_model(server.url, silence_seconds=0.2).stream(request())))
+    collecting = asyncio.ensure_future(collect(open_model(server.url, silence_seconds=0.2), request()))
     call = await server.next_call()
     await call.say("Half")
     with pytest.raises(ModelError, match=r"sent nothing for 0\.2 s") as caught:
@@ -269,7 +273,7 @@ async def test_the_environment_cannot_put_a_proxy_in_between(
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     server.auto(lambda _: [{"say": "direct"}])
-    assert text_of(await collect(open_model(server.url).stream(request()))) == "direct"
+    assert text_of(await collect(open_model(server.url), request())) == "direct"
 
 
 def test_a_key_is_not_in_the_repr(open_model) -> None:

@@ -36,33 +36,33 @@ async def test_a_character_cut_in_two_arrives_whole(raw_server, open_model) -> N
     """Otherwise every umlaut at the border of a packet would become a question mark."""
     body = 'data: {"choices": [{"delta": {"content": "Gr\u00fc\u00dfe \U0001f600"}}]}\n\n'.encode() + DONE
     url = await raw_server(answering(HEAD, *(body[i : i + 1] for i in range(len(body)))))
-    assert text_of(await collect(open_model(url).stream(request()))) == "Gr\u00fc\u00dfe \U0001f600"
+    assert text_of(await collect(open_model(url), request())) == "Gr\u00fc\u00dfe \U0001f600"
 
 
 async def test_many_events_in_one_packet_all_arrive(raw_server, open_model) -> None:
     """Otherwise a fast provider would lose words."""
     url = await raw_server(answering(HEAD + b": hi\r\n\r\n" + delta(content="a") + delta(content="b") + DONE))
-    assert text_of(await collect(open_model(url).stream(request()))) == "ab"
+    assert text_of(await collect(open_model(url), request())) == "ab"
 
 
 async def test_an_answer_that_just_stops_is_not_taken_for_a_whole_one(raw_server, open_model) -> None:
     """Otherwise a provider's crash would look like a short answer, and its calls would be run."""
     url = await raw_server(answering(HEAD + delta(content="Half")))
     with pytest.raises(ModelError, match="in the middle") as caught:
-        await collect(open_model(url).stream(request()))
+        await collect(open_model(url), request())
     assert caught.value.retryable
 
 
 async def test_a_finish_without_done_is_an_end(raw_server, open_model) -> None:
     """Otherwise servers that leave [DONE] away could not be used."""
     url = await raw_server(answering(HEAD + delta(content="All") + DONE.partition(b"data: [DONE]")[0]))
-    assert (await collect(open_model(url).stream(request())))[-1] == FinishChunk("end_turn")
+    assert (await collect(open_model(url), request()))[-1] == FinishChunk("end_turn")
 
 
 async def test_a_last_line_without_its_newline_is_an_end(raw_server, open_model) -> None:
     """Otherwise servers that leave the last newline away would seem to break off every time."""
     url = await raw_server(answering(HEAD + delta(content="All") + b"data: [DONE]"))
-    assert (await collect(open_model(url).stream(request())))[-1] == FinishChunk("end_turn")
+    assert (await collect(open_model(url), request()))[-1] == FinishChunk("end_turn")
 
 
 async def test_done_ends_it_though_the_server_keeps_the_connection_open(raw_server, open_model) -> None:
@@ -74,14 +74,14 @@ async def test_done_ends_it_though_the_server_keeps_the_connection_open(raw_serv
 
     url = await raw_server(answer)
     async with asyncio.timeout(5):
-        assert text_of(await collect(open_model(url).stream(request()))) == "All"
+        assert text_of(await collect(open_model(url), request())) == "All"
 
 
 async def test_nonsense_is_an_error_that_names_the_provider(raw_server, open_model) -> None:
     """Otherwise people would see a decoder's exception."""
     url = await raw_server(answering(HEAD + b"data: {nonsense\n\n"))
     with pytest.raises(ModelError, match="local sent something"):
-        await collect(open_model(url).stream(request()))
+        await collect(open_model(url), request())
 
 
 async def test_an_endless_line_is_refused(raw_server, open_model, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,7 +89,7 @@ async def test_an_endless_line_is_refused(raw_server, open_model, monkeypatch: p
     monkeypatch.setattr(limits, "MODEL_LINE_BYTES", 10_000)
     url = await raw_server(answering(HEAD + b"data: ", *[b"x" * 1_000] * 50))
     with pytest.raises(ModelError, match="more than 10000 bytes"):
-        await collect(open_model(url).stream(request()))
+        await collect(open_model(url), request())
 
 
 async def test_a_redirect_is_not_followed(raw_server, open_model) -> None:
@@ -98,7 +98,7 @@ async def test_a_redirect_is_not_followed(raw_server, open_model) -> None:
         answering(b"HTTP/1.1 307 Moved\r\nLocation: http://127.0.0.1:9/v2\r\nContent-Length: 0\r\n\r\n")
     )
     with pytest.raises(ModelError, match=r"redirects .* to http://127\.0\.0\.1:9/v2"):
-        await collect(open_model(url).stream(request()))
+        await collect(open_model(url), request())
 
 
 async def test_a_web_page_is_said_to_be_one(raw_server, open_model) -> None:
@@ -107,7 +107,7 @@ async def test_a_web_page_is_said_to_be_one(raw_server, open_model) -> None:
         answering(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\n\r\n<html>hi</html>")
     )
     with pytest.raises(ModelError, match="web page"):
-        await collect(open_model(url).stream(request()))
+        await collect(open_model(url), request())
 
 
 async def test_a_whole_answer_instead_of_a_stream_is_taken(raw_server, open_model) -> None:
@@ -115,16 +115,17 @@ async def test_a_whole_answer_instead_of_a_stream_is_taken(raw_server, open_mode
     body = msgspec.json.encode({"choices": [{"message": {"content": "All at once"}, "finish_reason": "stop"}]})
     head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n"
     url = await raw_server(answering(head + body))
-    assert text_of(await collect(open_model(url).stream(request()))) == "All at once"
+    assert text_of(await collect(open_model(url), request())) == "All at once"
 
 
 def read(*deltas: dict[str, object], finish: str = "tool_calls") -> list[Chunk]:
-    reader = ChunkReader("local", Refusals("local", "http://127.0.0.1", ""))
     chunks: list[Chunk] = []
+    reader = ChunkReader("local", Refusals("local", "http://127.0.0.1", ""), chunks.append)
     for fields in deltas:
-        chunks += reader.read(msgspec.json.encode({"choices": [{"delta": fields}]}))
-    chunks += reader.read(msgspec.json.encode({"choices": [{"finish_reason": finish}]}))
-    return [*chunks, *reader.finish()]
+        reader.read(msgspec.json.encode({"choices": [{"delta": fields}]}))
+    reader.read(msgspec.json.encode({"choices": [{"finish_reason": finish}]}))
+    reader.finish()
+    return chunks
 
 
 def piece(index: int | None = None, id: str | None = None, name: str | None = None, arguments: object = None) -> dict:

@@ -34,7 +34,7 @@ def model(*replies: list[dict[str, Any]], match: str = "*", **rule: Any) -> Scri
 
 
 async def answer(model: ScriptedModel, prompt: str = "hello", **fields: Any) -> list[Chunk]:
-    return await collect(model.stream(request(prompt, **fields)))
+    return await collect(model, request(prompt, **fields))
 
 
 async def test_words_come_one_by_one_and_lose_nothing() -> None:

@@ -51,7 +51,8 @@ class AgentLoop:
         self._open: Answer | None = None  # the message that is started and not ended
         self._last_step: object = None
         self._repetitions = 0
-        self._began_at = asyncio.get_running_loop().time()
+        self._time = asyncio.get_running_loop().time
+        self._began_at = self._time()
 
     async def run(self) -> RunOutcome:
         try:
@@ -129,27 +130,15 @@ class AgentLoop:
     async def _stream(self, answer: Answer) -> None:
         request = self._request()
         self._model_calls += 1
-        chunks = self._settings.model.stream(request)
-        received = 0
-        try:
-            async for chunk in chunks:
-                self._take_chunk(answer, chunk)
-                received += 1
-                if received % limits.STREAM_YIELD_EVENTS == 0:
-                    # A provider faster than we are never lets the loop wait, and everyone else would stand still.
-                    await asyncio.sleep(0)
-        finally:
-            # Not left to the garbage collector: the provider would go on generating, and charging.
-            close = getattr(chunks, "aclose", None)
-            if close is not None:
-                await close()
 
-    def _take_chunk(self, answer: Answer, chunk: Chunk) -> None:
-        self._check_time()
-        if isinstance(chunk, UsageChunk):
-            self._events.emit(UsageGained(chunk.usage, self._settings.prices.cost(chunk.usage)))
-        else:
-            answer.take(chunk)
+        def take(chunk: Chunk) -> None:
+            self._check_time()
+            if isinstance(chunk, UsageChunk):
+                self._events.emit(UsageGained(chunk.usage, self._settings.prices.cost(chunk.usage)))
+            else:
+                answer.take(chunk)
+
+        await self._settings.model.stream(request, take)
 
     def _request(self) -> ModelRequest:
         settings = self._settings
@@ -190,7 +179,7 @@ class AgentLoop:
 
     def _check_time(self) -> None:
         # The time people took to answer is theirs: a permission given in the morning must not end the run.
-        worked = asyncio.get_running_loop().time() - self._began_at - self._calls.waited_seconds
+        worked = self._time() - self._began_at - self._calls.waited_seconds
         if worked > limits.RUN_SECONDS:
             raise GaveUp(f"The run was stopped after {limits.RUN_SECONDS / 3600:g} hours of work.")
 

@@ -27,10 +27,11 @@ STREAMED_FIELD = {"text": "text", "reasoning": "thinking", "tool_call": "input"}
 class _LivePart:
     """One part: whole from the fact it came with, or one streamed field that grows."""
 
-    __slots__ = ("chunks", "length", "part", "published")
+    __slots__ = ("chunks", "length", "part", "published", "type")
 
     def __init__(self, part: Part) -> None:
         self.part = part
+        self.type = str(part.__struct_config__.tag)
         text = _streamed(part)
         self.chunks = [text]
         self.length = len(text)
@@ -94,6 +95,7 @@ class LiveMessage:
         self.message = message
         self._parts = [_LivePart(part) for part in message.parts]
         self._published_parts = len(self._parts)
+        self.size = sum(part.length for part in self._parts)  # of the streamed text
         self.version = 0
         self.generation = next(_generations)
         self.checkpointed = 0
@@ -103,10 +105,6 @@ class LiveMessage:
     def stamp(self) -> tuple[int, int]:
         """Which text this is: a message that started again has other text under the same version."""
         return self.generation, self.version
-
-    @property
-    def size(self) -> int:
-        return sum(part.length for part in self._parts)
 
     def ensure_part(self, index: int, part_type: str, id: str = "", name: str = "") -> bool:
         """Make the part at `index` if it is the next one; True when it is new. Raises ValueError for a hole."""
@@ -126,10 +124,11 @@ class LiveMessage:
         live.part = Reasoning(msgspec.structs.replace(live.part.data, signature=live.part.data.signature + signature))
 
     def part_type(self, index: int) -> str:
-        return str(self._parts[index].part.__struct_config__.tag)
+        return self._parts[index].type
 
     def add(self, index: int, text: str) -> None:
         self._parts[index].add(text)
+        self.size += len(text)
 
     def publish(self, index: int, length: int) -> int:
         """`length` more code points of the part are visible now; returns the offset they start at."""

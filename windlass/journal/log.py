@@ -41,7 +41,7 @@ class _StagedDelta:
 
     __slots__ = ("chunks", "id", "length", "live", "name", "part", "part_type")
 
-    def __init__(self, live: LiveMessage, part: int, part_type: str, id: str, name: str) -> None:
+    def __init__(self, live: LiveMessage, part: int, part_type: str = "", id: str = "", name: str = "") -> None:
         self.live = live
         self.part = part
         self.part_type = part_type
@@ -153,19 +153,19 @@ class Log:
         live = self._staged_live[message_id]
         if not text.isascii():
             text.encode()  # half a character is refused here: where it is published nobody could be told
-        is_new = live.ensure_part(part, part_type, id, name)
-        slot = self._open_deltas.get((message_id, part))
-        if slot is None:
-            slot = _StagedDelta(
-                live, part, live.part_type(part) if is_new else "", id if is_new else "", name if is_new else ""
-            )
-            self._open_deltas[(message_id, part)] = slot
-            self._pending.append(slot)
+        slot = self._open_deltas.get((message_id, part)) or self._open_delta(live, part, part_type, id, name)
         live.add(part, text)
         slot.chunks.append(text)
         slot.length += len(text)
-        if not isinstance(self._pending[0], _StagedFact):
+        if self._flush_handle is None and not isinstance(self._pending[0], _StagedFact):
             self._schedule_flush()
+
+    def _open_delta(self, live: LiveMessage, part: int, part_type: str, id: str, name: str) -> _StagedDelta:
+        is_new = live.ensure_part(part, part_type, id, name)
+        slot = _StagedDelta(live, part, live.part_type(part), id, name) if is_new else _StagedDelta(live, part)
+        self._open_deltas[(live.message.id, part)] = slot
+        self._pending.append(slot)
+        return slot
 
     def sign(self, message_id: str, part: int, signature: str) -> None:
         """A provider's signature of a reasoning part: no text, so it comes with the fact that ends the message."""

@@ -6,15 +6,13 @@ it and reads events, `openai_chunks` turns those into our chunks.
 
 import asyncio
 import importlib
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from windlass import limits
 from windlass.models.openai_chunks import ChunkReader
 from windlass.models.openai_request import encode_request
 from windlass.models.refusals import Refusals
-from windlass.wire.model import Chunk, ModelRequest
+from windlass.wire.model import ModelRequest, Take
 
 if TYPE_CHECKING:
     from windlass.models.http import EventStreams
@@ -44,18 +42,13 @@ class OpenAIModel:
         # Not the default one of a dataclass or struct: a repr ends up in logs, and a key must not (A39).
         return f"OpenAIModel({self._provider!r}, {self._base_url!r})"
 
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
-        """Send the request and yield what comes back; raise ModelError. Closing the iterator drops the connection."""
+    async def stream(self, request: ModelRequest, take: Take) -> None:
+        """Send the request and hand on what comes back; raise ModelError. Cancelling drops the connection."""
         streams = await self._connections()
         body = encode_request(request, openai_itself="//api.openai.com" in self._base_url)
-        reader = ChunkReader(self._provider, self._refusals)
-        # aclosing: a generator that is merely forgotten keeps its connection until the garbage collector comes by.
-        async with aclosing(streams.post(f"{self._base_url}/chat/completions", body, request.model)) as events:
-            async for data in events:
-                for chunk in reader.read(data):
-                    yield chunk
-        for chunk in reader.finish():
-            yield chunk
+        reader = ChunkReader(self._provider, self._refusals, take)
+        await streams.post(f"{self._base_url}/chat/completions", body, request.model, reader.read)
+        reader.finish()
 
     async def aclose(self) -> None:
         """Close idle connections. The object must not be used afterwards."""

@@ -5,7 +5,6 @@ once at the end or again with every event. What leaves here is always the same: 
 name, usage comes once, a finish comes last.
 """
 
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -15,10 +14,10 @@ from windlass.models.refusals import Refusals
 from windlass.models.sse import DONE
 from windlass.wire.messages import FinishReason
 from windlass.wire.model import (
-    Chunk,
     FinishChunk,
     ModelError,
     ReasoningChunk,
+    Take,
     TextChunk,
     ToolCallChunk,
     UsageChunk,
@@ -80,6 +79,9 @@ class _Event(msgspec.Struct):
     error: Any = None
 
 
+_DECODER = msgspec.json.Decoder(_Event)
+
+
 class _Call:
     """A tool call that is being received; silent until its name is known."""
 
@@ -92,25 +94,26 @@ class _Call:
 
 
 class ChunkReader:
-    """Reads the events of one answer, in order."""
+    """Reads the events of one answer, in order, and hands their chunks to `take`."""
 
-    def __init__(self, provider: str, refusals: Refusals) -> None:
+    def __init__(self, provider: str, refusals: Refusals, take: Take) -> None:
+        self._take = take
         self._provider = provider
         self._refusals = refusals
-        self._decoder = msgspec.json.Decoder(_Event)
+        self._decode = _DECODER.decode
         self._calls: list[_Call] = []
         self._by_index: dict[int, _Call] = {}
         self._usage: _Usage | None = None
         self._finish = ""
         self._done = False
 
-    def read(self, data: bytes) -> Iterator[Chunk]:
-        """The chunks of one event; raises ModelError for an error object and for what is not an event."""
+    def read(self, data: bytes) -> None:
+        """Hand on the chunks of one event; raises ModelError for an error object and for what is not an event."""
         if data == DONE:
             self._done = True
             return
         try:
-            event = self._decoder.decode(data)
+            event = self._decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             raise ModelError(
                 f"{self._provider} sent something that is not a chat completion, or only a part of one.", retryable=True
@@ -121,46 +124,47 @@ class ChunkReader:
         self._usage = event.usage or self._usage
         for choice in event.choices or ():
             if choice.index == 0:
-                yield from self._read_choice(choice)
+                self._read_choice(choice)
 
-    def finish(self) -> Iterator[Chunk]:
-        """What is known only at the end. An answer that just stops is an error: it would pass for a whole one."""
+    def finish(self) -> None:
+        """Hand on what is known only at the end. One that just stops is an error: it would pass for a whole answer."""
         if not self._finish and not self._done:
             raise ModelError(f"{self._provider} closed the connection in the middle of its answer.", retryable=True)
         for call in self._calls:
             if not call.announced:
-                yield ToolCallChunk(call.index, call.held, id=call.id, name=call.name)
+                self._take(ToolCallChunk(call.index, call.held, id=call.id, name=call.name))
         if self._usage is not None:
-            yield UsageChunk(_our_usage(self._usage))
+            self._take(UsageChunk(_our_usage(self._usage)))
         default: FinishReason = "tool_use" if self._calls else "end_turn"
-        yield FinishChunk(_FINISH.get(self._finish, "unknown") if self._finish else default)
+        self._take(FinishChunk(_FINISH.get(self._finish, "unknown") if self._finish else default))
 
-    def _read_choice(self, choice: _Choice) -> Iterator[Chunk]:
+    def _read_choice(self, choice: _Choice) -> None:
         delta = choice.delta or choice.message
         if delta is not None:
+            content = delta.content
             if reasoning := _text(delta.reasoning_content) or _text(delta.reasoning):
-                yield ReasoningChunk(reasoning)
-            if text := _text(delta.content) or delta.refusal:
-                yield TextChunk(text)
+                self._take(ReasoningChunk(reasoning))
+            if text := content if type(content) is str else _text(content) or delta.refusal:
+                self._take(TextChunk(text))
             for piece in delta.tool_calls or ():
-                yield from self._read_piece(piece)
+                self._read_piece(piece)
         self._finish = choice.finish_reason or self._finish
 
-    def _read_piece(self, piece: _CallPiece) -> Iterator[Chunk]:
+    def _read_piece(self, piece: _CallPiece) -> None:
         function = piece.function or _Function()
         call = self._call_of(piece, function.name or "")
         call.name = call.name or function.name or ""
         text = _arguments(function.arguments)
         if call.announced:
             if text:
-                yield ToolCallChunk(call.index, text)
+                self._take(ToolCallChunk(call.index, text))
             return
         call.held += text
         if len(call.held) > limits.TOOL_ARGUMENTS_BYTES:
             raise ModelError(f"{self._provider} sent a tool call of more than {limits.TOOL_ARGUMENTS_BYTES} bytes.")
         if call.name:
             call.announced = True
-            yield ToolCallChunk(call.index, call.held, id=call.id, name=call.name)
+            self._take(ToolCallChunk(call.index, call.held, id=call.id, name=call.name))
 
     def _call_of(self, piece: _CallPiece, name: str) -> _Call:
         """The call a piece belongs to: by its index, unless it clearly begins another (a new id with a name)."""
@@ -180,8 +184,8 @@ class ChunkReader:
 
 def _text(value: Any) -> str:
     """Text that is a string or a list of parts with a text each."""
-    if isinstance(value, str):
-        return value
+    if value is None or isinstance(value, str):
+        return value or ""
     if isinstance(value, list):
         return "".join(part["text"] for part in value if isinstance(part, dict) and isinstance(part.get("text"), str))
     return ""

@@ -22,6 +22,7 @@ from windlass.wire.model import (
     ModelError,
     ModelRequest,
     ReasoningChunk,
+    Take,
     TextChunk,
     ToolCallChunk,
     UsageChunk,
@@ -37,17 +38,17 @@ class ScriptedModel:
     def __init__(self, script: Script | str | Path | None = None) -> None:
         self._script = load_script(script) if isinstance(script, str | Path) else script
 
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
-        """Yield the reply to the newest user message; raise ModelError where the script says so."""
+    async def stream(self, request: ModelRequest, take: Take) -> None:
+        """Hand on the reply to the newest user message; raise ModelError where the script says so."""
         words = 0
         async with aclosing(play(self._reply(request), request.call_number)) as chunks:
             async for chunk in chunks:
                 if isinstance(chunk, FinishChunk):
                     # One word, one token: small numbers that a test can work out by hand.
-                    yield UsageChunk(Usage(_words_in(request), words))
+                    take(UsageChunk(Usage(_words_in(request), words)))
                 elif isinstance(chunk, TextChunk | ReasoningChunk):
                     words += 1
-                yield chunk
+                take(chunk)
 
     async def aclose(self) -> None:
         """Nothing is open."""

@@ -24,6 +24,12 @@ class EventDecoder:
 
     def feed(self, received: bytes) -> list[bytes]:
         """Take what arrived and return the data of every event that is now complete."""
+        if not self._buffer and not self._data and received.startswith(b"data: ") and received.endswith(b"\n\n"):
+            # Exactly one whole event, as nearly every packet of a provider is: nothing to search or to keep.
+            data = received[6:-2]
+            if b"\n" not in data:
+                self._check(len(data))
+                return [data]
         self._buffer += received
         events: list[bytes] = []
         start = 0

@@ -3,7 +3,7 @@
 An adapter (`models/`) turns these into a provider's wire and back; the agent never sees which provider it talks to.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import Callable
 from typing import Any, Literal, Protocol
 
 import msgspec
@@ -62,6 +62,9 @@ class UsageChunk(msgspec.Struct, frozen=True):
 Chunk = TextChunk | ReasoningChunk | ToolCallChunk | FinishChunk | UsageChunk
 
 
+Take = Callable[[Chunk], None]
+
+
 class ModelError(Exception):
     """The provider refused or broke off. `message` is for a person and never holds a key.
 
@@ -86,8 +89,12 @@ class ModelError(Exception):
 class Model(Protocol):
     """One provider's streaming interface."""
 
-    def stream(self, request: ModelRequest) -> AsyncIterator[Chunk]:
-        """Send the request and yield what comes back; raise ModelError. Closing the iterator drops the connection."""
+    async def stream(self, request: ModelRequest, take: Take) -> None:
+        """Send the request and call `take` with each chunk that comes back, in order; raise ModelError.
+
+        A call and not an iterator: a chunk then costs one function call, where an iterator would wake every frame
+        between the socket and the agent. Cancelling the caller drops the connection before this returns.
+        """
 
     async def aclose(self) -> None:
         """Close idle connections."""
