@@ -4,9 +4,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 SEEDS ?= 300
 ROUNDS ?= 50
+SHARE ?= 0.1
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: setup run test check sim crash docs lock clean
+.PHONY: setup run test check sim crash mutants bench docs lock clean
 
 run: .venv/.runtime  ## start the server: SQLite, a key from the environment or the built-in demo
 	$(BIN)/windlass serve
@@ -17,15 +18,21 @@ test: check  ## everything that must hold: checks, unit tests, real servers, 300
 	$(BIN)/python -m pytest -n auto
 
 check: .venv/.dev  ## style and types, under a minute
-	$(BIN)/ruff check windlass tests
-	$(BIN)/ruff format --check --quiet windlass tests
-	$(BIN)/mypy
+	$(BIN)/ruff check windlass tests bench
+	$(BIN)/ruff format --check --quiet windlass tests bench
+	$(BIN)/mypy -p windlass -p bench
 
 sim: .venv/.dev  ## SEEDS=n schedules over the real engine in virtual time
 	$(BIN)/python -m windlass.testing.sim --seeds $(SEEDS)
 
 crash: .venv/.dev  ## kill -9 a real server under load ROUNDS times and compare with what clients were told
 	$(BIN)/python -m tests.crash --rounds $(ROUNDS)
+
+bench: .venv/.dev  ## what it costs, beside what a bare loop costs: writes docs/bench.md, about seven minutes
+	$(BIN)/python -m bench --write docs/bench.md
+
+mutants: .venv/.dev  ## change core/ and journal/ in small ways, SHARE=1 for all of them, and see whether a test notices
+	$(BIN)/python -m tests.mutation --share $(SHARE)
 
 docs: .venv/.dev  ## write docs/http.md from the OpenAPI document
 	$(BIN)/python -m windlass.server.reference > docs/http.md
@@ -37,7 +44,7 @@ lock:  ## pin what requirements*.in ask for, with hashes
 	    --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --output-file $$name.txt $$name.in; done
 
 clean:
-	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .mutants.jsonl
 
 .venv/.runtime: requirements-build.txt requirements.txt pyproject.toml
 	@echo "Setting up .venv (once; about a minute) ..."

@@ -50,6 +50,9 @@ MODEL_CONNECT_SECONDS = 30.0
 MODEL_SILENCE_SECONDS = 300.0  # reasoning models think for minutes without a byte
 MODEL_LINE_BYTES = 16 * MIB  # one SSE line of a provider
 MODEL_ERROR_BYTES = 64 * KIB  # of the body of a refusal; the sentence in it is short
+MODEL_INBOX_BYTES = 64 * KIB  # of one stream that wait for their round; then its socket waits, and its provider
+MODEL_ROUND_SECONDS = 0.010  # what arrives within this is dealt with together; nobody sees ten milliseconds
+MODEL_ROUND_WORK_SECONDS = 0.004  # then everyone else has a turn, however much is waiting
 MODEL_TRAILER_SECONDS = 0.1  # for the end of a body after its last event, so that the connection can be used again
 MODEL_CONNECTIONS = 1_000  # to one provider; each is a run that is streaming
 TEST_MODEL_CALLS = 1_000  # kept by the model server for tests; a test that leaves more waiting is not looking
@@ -76,7 +79,10 @@ JOINED_CHUNKS = 16  # of one write each, kept until the next wake-up for readers
 PAGE_FACTS = 500  # facts read from disk at once for a reader that is behind
 PAGE_BYTES = 64 * KIB  # a page is one write, and is what a reader that stopped reading holds, twice over
 HEARTBEAT_SECONDS = 10.0  # the wire promises 15
-DELTA_FLUSH_SECONDS = 0.010  # while a workspace is busy, text is published this often
+# While a workspace is busy, text is published this often; less than a round of the models, or each flush would just
+# miss one and come a whole round later.
+DELTA_FLUSH_SECONDS = 0.008
+CHECKPOINT_SLICE_SECONDS = 0.004  # of work on checkpoints, then everyone else has a turn
 WHOLE_MESSAGE_SECONDS = 1 / 30  # a reader without deltas gets at most 30 flushes a second
 WHOLE_MESSAGE_BYTES_PER_SECOND = 512 * KIB  # and fewer the longer the message is, so that bytes stay bounded
 CHECKPOINT_SECONDS = 1.0  # what a crash may lose of a message that is being written

@@ -162,6 +162,7 @@ async def test_cancel_by_id_ends_that_run_and_lets_the_next_one_go_on(world: Wor
     first = await api.prompt(session_id, "one")
     second = await api.prompt(session_id, "two")
     await (await world.call()).say("Half")
+    await _shown(tap, "Half")
     status, _ = await api.cancel_run(first["run_id"])
     call = await world.call()
     await call.say("Whole.")

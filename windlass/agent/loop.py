@@ -53,6 +53,7 @@ class AgentLoop:
         self._repetitions = 0
         self._time = asyncio.get_running_loop().time
         self._began_at = self._time()
+        self._deadline = 0.0  # as of the last look; people may have taken their time since
 
     async def run(self) -> RunOutcome:
         try:
@@ -132,7 +133,8 @@ class AgentLoop:
         self._model_calls += 1
 
         def take(chunk: Chunk) -> None:
-            self._check_time()
+            if self._time() > self._deadline:
+                self._check_time()
             if isinstance(chunk, UsageChunk):
                 self._events.emit(UsageGained(chunk.usage, self._settings.prices.cost(chunk.usage)))
             else:
@@ -179,8 +181,8 @@ class AgentLoop:
 
     def _check_time(self) -> None:
         # The time people took to answer is theirs: a permission given in the morning must not end the run.
-        worked = self._time() - self._began_at - self._calls.waited_seconds
-        if worked > limits.RUN_SECONDS:
+        self._deadline = self._began_at + limits.RUN_SECONDS + self._calls.waited_seconds
+        if self._time() > self._deadline:
             raise GaveUp(f"The run was stopped after {limits.RUN_SECONDS / 3600:g} hours of work.")
 
     async def _end_with_error(self, reason: GaveUp) -> RunOutcome:

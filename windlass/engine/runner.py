@@ -1,8 +1,8 @@
 """Drives one active run through its executor, and writes its ending.
 
 The owner writes the ending: a task that is cancelled before its first step never enters its `try`, so a run that
-reported its own end would sometimes just vanish. The runner awaits the executor's task, compares with the lane's mark
-in one synchronous line, and records how the run ended.
+reported its own end would sometimes just vanish. The runner awaits the executor's task, looks whether a
+cancel covers the run, in one synchronous line, and records how it ended.
 """
 
 import asyncio
@@ -160,7 +160,7 @@ class Runner:
         self.workspace.abandon(task)
 
     def _judge(self, task: "asyncio.Task[RunOutcome]") -> tuple[Outcome, str]:
-        """What the executor's end means, before the mark is compared."""
+        """What the executor's end means, before a cancel is looked for."""
         error = task.exception() if task.done() and not task.cancelled() else None
         if self._stop.is_set():
             # Whatever it claims: from the stop on its words were dropped, so it cannot have completed.
@@ -263,8 +263,6 @@ class Runner:
         return self._append([self._transcript.create(message)])
 
     def _delta(self, event: Delta) -> int:
-        if self._log.staged_size(event.message_id) + len(event.text) > limits.MESSAGE_BYTES:
-            raise ExecutorMisbehaved("the model's message is longer than this server keeps")
         try:
             if event.field == "signature":
                 self._log.sign(event.message_id, event.part, event.text)

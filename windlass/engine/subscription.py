@@ -42,6 +42,7 @@ class Subscription:
         self._reader.wake()
 
     def close(self) -> None:
+        self._reader.close()
         self._workspace.attendance.detach(self._client_id, self._number)
 
     def _hello(self) -> bytes:

@@ -75,7 +75,7 @@ class Log:
         self._durable_waiters: deque[tuple[int, asyncio.Future[None]]] = deque()
         self._flush_handle: asyncio.Handle | None = None
         self._flushed_at = -1.0
-        self._checkpoint_handle: asyncio.TimerHandle | None = None
+        self._checkpoint_handle: asyncio.Handle | None = None
         self.join_cache: dict[tuple[int, bool], tuple[bytes, int, int]] = {}
         for open_run in opening.runs:
             self.runs[open_run.run.id] = msgspec.Raw(_encode(open_run.run))
@@ -149,8 +149,11 @@ class Log:
             self.runs[run_id] = msgspec.Raw(body)
 
     def delta(self, message_id: str, part: int, text: str, part_type: str = "", id: str = "", name: str = "") -> None:
-        """Stage text for a message that is being written; KeyError for one that is not, ValueError for a hole."""
+        """Stage text for a message that is being written; KeyError for one that is not, ValueError for a hole or more
+        than a message may hold."""
         live = self._staged_live[message_id]
+        if live.size + len(text) > limits.MESSAGE_BYTES:
+            raise ValueError("the message is longer than this server keeps")
         if not text.isascii():
             text.encode()  # half a character is refused here: where it is published nobody could be told
         slot = self._open_deltas.get((message_id, part)) or self._open_delta(live, part, part_type, id, name)
@@ -175,10 +178,6 @@ class Log:
         """A message that is being written, with everything that was said so far."""
         live = self._staged_live.get(message_id)
         return None if live is None else live.staged()
-
-    def staged_size(self, message_id: str) -> int:
-        live = self._staged_live.get(message_id)
-        return 0 if live is None else live.size
 
     # -- publishing ---------------------------------------------------------------------------------------------------
 
@@ -267,13 +266,25 @@ class Log:
         if self._journal.is_behind:
             self._schedule_checkpoint()  # a disk that cannot keep up is not helped by more to write
             return
-        for live in self.live.values():
+        self._checkpoint_each([live for live in self.live.values() if live.version != live.checkpointed])
+
+    def _checkpoint_each(self, due: list[LiveMessage]) -> None:
+        """In slices: hundreds of long messages encoded in one go would hold everyone up."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + limits.CHECKPOINT_SLICE_SECONDS
+        self._checkpoint_handle = None
+        while due:
+            live = due.pop()
             # One that ended since is complete in its own fact; a late checkpoint of it would never be removed.
-            if live.version == live.checkpointed or self._staged_live.get(live.message.id) is not live:
-                continue
-            live.checkpointed = live.version
-            body = _encode(live.published())
-            self._journal.stage([Checkpoint(self.workspace_id, live.message.id, live.message.session_id, body)])
+            if self._staged_live.get(live.message.id) is live and self._journal.poisoned is None:
+                live.checkpointed = live.version
+                body = _encode(live.published())
+                self._journal.stage([Checkpoint(self.workspace_id, live.message.id, live.message.session_id, body)])
+            if due and loop.time() >= until:
+                self._checkpoint_handle = loop.call_soon(self._checkpoint_each, due)
+                return
+        if any(live.version != live.checkpointed for live in self.live.values()):
+            self._schedule_checkpoint()  # it grew between two slices, and may not grow again
 
     # -- waiting ------------------------------------------------------------------------------------------------------
 
@@ -291,17 +302,15 @@ class Log:
         self._durable_waiters.insert(index, (seq, waiter))
         await waiter
 
-    async def changed(self, waker: "asyncio.Future[None]", timeout: float) -> None:
-        """Return at the next publish, at close, when someone resolves `waker`, or after `timeout` seconds."""
+    async def changed(self, waker: "asyncio.Future[None]") -> None:
+        """Return at the next publish, at close, or when someone resolves `waker`."""
         if self.closed:
             return
         self._wakers[waker] = None
-        timer = asyncio.get_running_loop().call_later(timeout, resolve, waker)
         try:
             await waker
         finally:
             self._wakers.pop(waker, None)
-            timer.cancel()
 
     def close(self) -> None:
         """Readers end; nothing is staged any more."""

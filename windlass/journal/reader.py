@@ -6,6 +6,7 @@ duplicate-free, in-order stretch of the log (I13).
 """
 
 import asyncio
+import math
 
 from windlass import limits
 from windlass.journal.encoding import fact_event, plain_event
@@ -23,24 +24,43 @@ class Reader:
         self._position: int | None = None  # in the tail; None while catching up
         self._versions: dict[str, tuple[int, int]] = {}  # of unfinished messages, as last sent whole
         self._whole_due = 0.0
+        self._loop = asyncio.get_running_loop()
         self._waker: asyncio.Future[None] | None = None
+        self._alarm: asyncio.TimerHandle | None = None
 
     async def next(self, heartbeat: float) -> bytes:
         """What is new, at most one write's worth; b"" when there was nothing for `heartbeat` seconds, or when woken."""
         data = await self._next()
         if data or self._log.closed:
+            # Nothing was waited for: a client that catches up would hold everyone else up.
+            await asyncio.sleep(0)
             return data
-        loop = asyncio.get_running_loop()
         # A whole message that was held back is due before anything new may come.
-        wait = min(heartbeat, max(0.0, self._whole_due - loop.time())) if self._stale() else heartbeat
-        self._waker = loop.create_future()
-        await self._log.changed(self._waker, wait)
+        self._wake_at(min(self._loop.time() + heartbeat, self._whole_due if self._stale() else math.inf))
+        self._waker = self._loop.create_future()
+        await self._log.changed(self._waker)
         return await self._next()
 
     def wake(self) -> None:
         """Make a waiting `next` return: its client is gone."""
         if self._waker is not None:
             resolve(self._waker)
+
+    def close(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+
+    def _wake_at(self, when: float) -> None:
+        """One timer that may ring too early, rather than a new one for every event: most are never needed."""
+        if self._alarm is not None:
+            if self._alarm.when() <= when:
+                return
+            self._alarm.cancel()
+        self._alarm = self._loop.call_at(when, self._ring)
+
+    def _ring(self) -> None:
+        self._alarm = None
+        self.wake()
 
     async def _next(self) -> bytes:
         if self._position is not None and self._position < self._log.tail.first:
@@ -132,7 +152,7 @@ class Reader:
 
     def _whole_messages(self) -> bytes:
         """Unfinished messages that changed, whole; at most 30 flushes a second, and fewer the longer they are."""
-        now = asyncio.get_running_loop().time()
+        now = self._loop.time()
         if now < self._whole_due or not self._log.live or self._position != self._log.tail.end:
             return b""  # behind the head the text would come before the fact that started its message
         chunks = []

@@ -4,18 +4,12 @@
 it and reads events, `openai_chunks` turns those into our chunks.
 """
 
-import asyncio
-import importlib
-from typing import TYPE_CHECKING
-
 from windlass import limits
+from windlass.models.http import EventStreams
 from windlass.models.openai_chunks import ChunkReader
 from windlass.models.openai_request import encode_request
 from windlass.models.refusals import Refusals
 from windlass.wire.model import ModelRequest, Take
-
-if TYPE_CHECKING:
-    from windlass.models.http import EventStreams
 
 
 class OpenAIModel:
@@ -44,10 +38,9 @@ class OpenAIModel:
 
     async def stream(self, request: ModelRequest, take: Take) -> None:
         """Send the request and hand on what comes back; raise ModelError. Cancelling drops the connection."""
-        streams = await self._connections()
         body = encode_request(request, openai_itself="//api.openai.com" in self._base_url)
         reader = ChunkReader(self._provider, self._refusals, take)
-        await streams.post(f"{self._base_url}/chat/completions", body, request.model, reader.read)
+        await self._connections().post("/chat/completions", body, request.model, reader.read)
         reader.finish()
 
     async def aclose(self) -> None:
@@ -55,18 +48,15 @@ class OpenAIModel:
         if self._streams is not None:
             await self._streams.aclose()
 
-    async def _connections(self) -> "EventStreams":
+    def _connections(self) -> EventStreams:
         if self._streams is None:
-            # In a thread: the import takes a third of a second, and every session of the server would stand still.
-            http = await asyncio.to_thread(importlib.import_module, "windlass.models.http")
-            # Looked at again after the await: a second request may have got here first, and its pool would leak.
-            if self._streams is None:
-                self._streams = http.EventStreams(
-                    self._provider,
-                    self._base_url,
-                    {"Authorization": f"Bearer {self._api_key}"} if self._api_key else {},
-                    self._refusals,
-                    connect_seconds=self._connect_seconds,
-                    silence_seconds=self._silence_seconds,
-                )
+            headers = {"Authorization": f"Bearer {self._api_key}"} if self._api_key else {}
+            self._streams = EventStreams(
+                self._provider,
+                self._base_url,
+                headers,
+                self._refusals,
+                connect_seconds=self._connect_seconds,
+                silence_seconds=self._silence_seconds,
+            )
         return self._streams

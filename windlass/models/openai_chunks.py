@@ -141,10 +141,10 @@ class ChunkReader:
     def _read_choice(self, choice: _Choice) -> None:
         delta = choice.delta or choice.message
         if delta is not None:
-            content = delta.content
-            if reasoning := _text(delta.reasoning_content) or _text(delta.reasoning):
+            thoughts = delta.reasoning_content or delta.reasoning
+            if thoughts is not None and (reasoning := _text(thoughts)):
                 self._take(ReasoningChunk(reasoning))
-            if text := content if type(content) is str else _text(content) or delta.refusal:
+            if text := _text(delta.content) or delta.refusal:
                 self._take(TextChunk(text))
             for piece in delta.tool_calls or ():
                 self._read_piece(piece)
@@ -184,8 +184,8 @@ class ChunkReader:
 
 def _text(value: Any) -> str:
     """Text that is a string or a list of parts with a text each."""
-    if value is None or isinstance(value, str):
-        return value or ""
+    if isinstance(value, str):
+        return value
     if isinstance(value, list):
         return "".join(part["text"] for part in value if isinstance(part, dict) and isinstance(part.get("text"), str))
     return ""

@@ -57,7 +57,7 @@ class Refusals:
                 retry_after=retry_after_seconds(headers),
             )
         if 300 <= status < 400:
-            target = self.wash(headers.get("Location", "somewhere else"))
+            target = self.wash(headers.get("location", "somewhere else"))
             return ModelError(
                 f"{name} redirects {self._base_url} to {target}. Put the final address into providers.{name}.base_url.",
                 kind="refused",
@@ -106,7 +106,7 @@ class Refusals:
 
 def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
     """What `Retry-After` asks for: a number of seconds or a date. None when it is absent or makes no sense."""
-    value = headers.get("Retry-After", "").strip()
+    value = headers.get("retry-after", "").strip()
     if not value:
         return None
     if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", value):

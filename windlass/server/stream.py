@@ -67,7 +67,9 @@ class EventStream(ASGIResponse):
             greeting = b"retry: 1000\n\n" + subscription.greeting
             await send({"type": "http.response.start", "status": 200, "headers": list(_HEADERS)})
             await send({"type": "http.response.body", "body": greeting, "more_body": True})
-            await self._pass_on(subscription, send)
+            # In a task of its own: each event wakes it, and awaited here directly it would wake with it every frame of
+            # the server's layers above. A cancel passes on to it, and comes back when it has ended.
+            await asyncio.create_task(self._pass_on(subscription, send), name="stream")
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
             watcher.cancel()
@@ -92,9 +94,6 @@ class EventStream(ASGIResponse):
                 data = b": hb\n\n"
             await send({"type": "http.response.body", "body": data, "more_body": True})
             written = loop.time()
-            # Below the high-water mark a write returns without giving way: a client that catches up would hold
-            # everyone else up.
-            await asyncio.sleep(0)
 
     def _is_welcome(self, subscription: Subscription) -> bool:
         """Whether the client is still there, and its claim and token still stand."""
