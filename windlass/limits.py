@@ -73,11 +73,13 @@ CLIENTS_PER_WORKSPACE = 1_000
 
 # -- journal and streams ----------------------------------------------------------------------------------------------
 TAIL_BYTES = 4 * MIB  # of encoded events kept in memory for a workspace; further behind is read from disk
-STREAM_WRITE_BYTES = 64 * KIB  # one write to one reader; a phone asleep must cost less than a photo
+STREAM_WRITE_BYTES = 24 * KIB  # one write to one reader; a phone asleep must cost less than a photo
+STREAM_BUFFER_BYTES = 16 * KIB  # that wait in our memory for one connection; then whoever writes to it waits
 STREAM_YIELD_EVENTS = 64  # a reader that catches up lets the others run this often
 JOINED_CHUNKS = 16  # of one write each, kept until the next wake-up for readers at the same place
 PAGE_FACTS = 500  # facts read from disk at once for a reader that is behind
-PAGE_BYTES = 64 * KIB  # a page is one write, and is what a reader that stopped reading holds, twice over
+SHARED_PAGES = 16  # kept of one log, for readers that are behind at the same place
+PAGE_BYTES = 24 * KIB  # a page is one write, and is what a reader that stopped reading holds, twice over
 HEARTBEAT_SECONDS = 10.0  # the wire promises 15
 # While a workspace is busy, text is published this often; less than a round of the models, or each flush would just
 # miss one and come a whole round later.

@@ -1,11 +1,14 @@
 """A journal on a real SQLite file, written by its real thread."""
 
+import sqlite3
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.journal.facts import message_fact, session_fact
 from windlass.clock import Clock
 from windlass.journal.journal import Journal
 from windlass.journal.log import Log
@@ -47,3 +50,35 @@ async def new_log(journal: Journal, path: str = "/some/project") -> Log:
     row = await journal.workspace_for(path)
     log, _ = await journal.open_log(row.id)
     return log
+
+
+@pytest.fixture
+async def at_rest(open_journal: OpenJournal, tmp_path: Path) -> Path:
+    """The file of a journal of ten messages that was closed."""
+    journal = open_journal()
+    log = await new_log(journal)
+    await log.durable(log.append([session_fact(title="first", change="created")]))
+    for number in range(10):
+        fact = message_fact(f"m{number}", "words " * 200, done=True, index=number)
+        await log.durable(log.append([message_fact(f"m{number}", index=number), fact]))
+    await journal.close()
+    journal.closed_by_test = True  # type: ignore[attr-defined]
+    return tmp_path / "journal.db"
+
+
+def rows(path: Path, query: str) -> list[tuple[Any, ...]]:
+    """What a query of the file finds, from outside."""
+    connection = sqlite3.connect(path)
+    try:
+        return connection.execute(query).fetchall()
+    finally:
+        connection.close()
+
+
+def change(path: Path, *statements: str) -> None:
+    """Change the file behind the journal's back."""
+    connection = sqlite3.connect(path)
+    for statement in statements:
+        connection.execute(statement)
+    connection.commit()
+    connection.close()

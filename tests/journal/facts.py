@@ -4,26 +4,35 @@ import json
 from typing import Any
 
 from windlass.journal.reader import Reader
-from windlass.wire.events import Fact
+from windlass.wire.events import ConfigChanged, Fact
 from windlass.wire.messages import Finish, FinishData, Message, MessagePrivate, Text, TextData
-from windlass.wire.permissions import By
-from windlass.wire.sessions import Session
+from windlass.wire.permissions import By, PermissionNotification, PermissionPrivate, PermissionRequest
+from windlass.wire.runs import Run, RunPrivate, Usage
+from windlass.wire.sessions import FileVersion, Session
 
 BY = By("tester", "client")
 
 
-def session_fact(id: str = "s1", title: str = "", change: Any = "updated") -> Fact:
-    return Fact("session", change, Session(id=id, title=title), BY, id, key=id)
+def session_fact(id: str = "s1", title: str = "", change: Any = "updated", *, parent: str = "", at: int = 0) -> Fact:
+    return Fact("session", change, Session(id=id, parent_session_id=parent, title=title, updated_at=at), BY, id, key=id)
 
 
 def message_fact(
-    id: str = "m1", text: str = "", *, done: bool = False, session: str = "s1", role: Any = "assistant", index: int = 0
+    id: str = "m1",
+    text: str = "",
+    *,
+    done: bool = False,
+    session: str = "s1",
+    role: Any = "assistant",
+    number: int = 1,
+    index: int = 0,
+    at: int = 1,
 ) -> Fact:
     parts: list[Any] = [Text(TextData(text))] if text else []
     if done:
         parts.append(Finish(FinishData("end_turn", 1)))
-    message = Message(id, role, session, parts, "", "", 1, 1)
-    return Fact("message", "updated", message, BY, session, "r1", key=id, private=MessagePrivate(1, index))
+    message = Message(id, role, session, parts, "", "", at, at)
+    return Fact("message", "updated", message, BY, session, "r1", key=id, private=MessagePrivate(number, index))
 
 
 async def read(reader: Reader, count: int) -> list[dict[str, Any]]:
@@ -47,3 +56,42 @@ def decode(data: bytes) -> list[dict[str, Any]]:
 def body(event: dict[str, Any]) -> dict[str, Any]:
     body: dict[str, Any] = event["payload"]["payload"]
     return body
+
+
+def run_fact(id: str = "r1", state: Any = "running", *, session: str = "s1", number: int = 1, order: int = 1) -> Fact:
+    run = Run(
+        id=id,
+        session_id=session,
+        state=state,
+        cancel_requested=False,
+        prompt="do it",
+        disposition="started",
+        message_ids=(),
+        usage=Usage(),
+        cost=0.0,
+        created_at="2026-01-01T00:00:00Z",
+    )
+    return Fact("run", "updated", run, BY, session, id, key=id, private=RunPrivate(number, order, BY))
+
+
+def question_fact(id: str = "q1", *, session: str = "s1", run: str = "r1", resource: str = "a.txt") -> Fact:
+    request = PermissionRequest(id, session, f"call-{id}", "edit", "", "write", {}, "", session, run_id=run)
+    private = PermissionPrivate(id, "edit", "write", resource)
+    return Fact("permission_request", "created", request, BY, session, run, key=id, private=private)
+
+
+def answer_fact(
+    id: str = "q1", *, session: str = "s1", run: str = "r1", resource: str = "a.txt", remember: bool = False
+) -> Fact:
+    told = PermissionNotification(f"call-{id}", id, "granted", True, False, session, BY)
+    private = PermissionPrivate(id, "edit", "write", resource, granted=remember)
+    key = id if remember else ""
+    return Fact("permission_notification", "created", told, BY, session, run, key=key, private=private)
+
+
+def file_fact(id: str = "f1", path: str = "a.txt", version: int = 1, *, session: str = "s1") -> Fact:
+    return Fact("file", "created", FileVersion(id, session, path, "words", version, 1, 1), BY, session, "r1", key=id)
+
+
+def skip_fact(workspace: str, skip: bool) -> Fact:
+    return Fact("config_changed", "updated", ConfigChanged(workspace), BY, key="skip", private={"skip": skip})

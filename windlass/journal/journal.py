@@ -43,6 +43,7 @@ class Journal:
         self._writing = False
         self._handing_over = False
         self._commits = 0
+        self._trims = 0
         self._staged_records = 0  # ever
         self._committed_records = 0  # ever
         self._settlers: deque[tuple[int, asyncio.Future[None]]] = deque()
@@ -68,7 +69,11 @@ class Journal:
     async def open_log(self, workspace_id: str) -> tuple[Log, view.Opening]:
         """Load what a workspace needs in memory, and start its log."""
         await self.settled()  # a log of it that was just closed may still have facts on their way
-        opening = await self.read(view.opening, workspace_id)
+        while True:
+            trims = self._trims
+            opening = await self.read(view.opening, workspace_id)
+            if trims == self._trims:
+                break  # else look again: a floor that moved while we read would never be told to this log
         log = Log(self, opening)
         self._logs[workspace_id] = log
         return log, opening
@@ -147,8 +152,10 @@ class Journal:
             match record:
                 case FactRow():
                     heads[record.workspace] = record.seq
-                case Trim() if (log := self._logs.get(record.workspace)) is not None:
-                    log.floor = max(log.floor, record.floor)
+                case Trim():
+                    self._trims += 1
+                    if (log := self._logs.get(record.workspace)) is not None:
+                        log.floor = max(log.floor, record.floor)
         for workspace_id, seq in heads.items():
             if (log := self._logs.get(workspace_id)) is not None:
                 log.committed(seq)

@@ -76,6 +76,7 @@ class Log:
         self._flush_handle: asyncio.Handle | None = None
         self._flushed_at = -1.0
         self._checkpoint_handle: asyncio.Handle | None = None
+        self._pages: dict[int, asyncio.Task[tuple[bytes, int]]] = {}
         self.join_cache: dict[tuple[int, bool], tuple[bytes, int, int]] = {}
         for open_run in opening.runs:
             self.runs[open_run.run.id] = msgspec.Raw(_encode(open_run.run))
@@ -129,9 +130,14 @@ class Log:
             case "permission_notification" if fact.body.outcome != "asked":
                 return lambda: _drop(self.permissions, fact.body.id)
             case "session" if fact.change == "deleted":
-                return lambda: self.tail.clear(row.seq - 1)
+                return lambda: self._forget(row.seq - 1)
             case _:
                 return None
+
+    def _forget(self, seq: int) -> None:
+        """A session was deleted: its words must not be read from memory."""
+        self.tail.clear(seq)
+        self._pages.clear()
 
     def _message_effect(self, fact: Fact) -> Callable[[], None]:
         message: Message = fact.body
@@ -236,7 +242,8 @@ class Log:
             id=slot.id,
             name=slot.name,
         )
-        self.tail.append(TailEntry(self.published, "delta", plain_event("message_delta", "updated", delta)))
+        event = plain_event("message_delta", "updated", delta)
+        self.tail.append(TailEntry(self.published, "delta", event, live.message.id))
         self._schedule_checkpoint()
 
     def note(self, kind: str, payload: Any) -> None:
@@ -328,13 +335,42 @@ class Log:
         self._durable_waiters.clear()
         self.close()
 
-    async def page(self, after: int) -> list[FactRow]:
-        """Facts after `after` from disk, up to what is published."""
-        return await self._journal.facts(self.workspace_id, after, self.published)
+    async def page(self, after: int) -> tuple[bytes, int]:
+        """Facts from disk, ready for the wire, from the one after `after` on without a gap, and the number of the last.
+
+        Readers at the same place share one: when a server is back, all its clients ask for the same at once.
+        """
+        page = self._pages.get(after)
+        if page is None:
+            page = self._pages[after] = asyncio.create_task(self._read_page(after), name="page of the log")
+            page.add_done_callback(_looked_at)
+            if len(self._pages) > limits.SHARED_PAGES:
+                del self._pages[next(iter(self._pages))]
+        # A reader that leaves must not take the page from the others.
+        return await asyncio.shield(page)
+
+    async def _read_page(self, after: int) -> tuple[bytes, int]:
+        events = []
+        try:
+            for row in await self._journal.facts(self.workspace_id, after, self.published):
+                if row.seq != after + 1:
+                    break
+                events.append(fact_event(self.epoch, row))
+                after = row.seq
+        finally:
+            if not events:
+                self._pages.clear()  # an error or a gap is of this moment, and must not be told to those who come later
+        return b"".join(events), after
 
 
 def _drop(table: dict[str, Any], key: str) -> None:
     table.pop(key, None)
+
+
+def _looked_at(task: "asyncio.Task[Any]") -> None:
+    """An error that nobody is left to hear of is no news: whoever asked has hung up."""
+    if not task.cancelled():
+        task.exception()
 
 
 def resolve(waker: "asyncio.Future[None]") -> None:

@@ -9,7 +9,7 @@ import asyncio
 import math
 
 from windlass import limits
-from windlass.journal.encoding import fact_event, plain_event
+from windlass.journal.encoding import plain_event
 from windlass.journal.log import Log, resolve
 from windlass.wire.events import Reset
 
@@ -22,7 +22,9 @@ class Reader:
         self._deltas = deltas
         self.seq = after
         self._position: int | None = None  # in the tail; None while catching up
-        self._versions: dict[str, tuple[int, int]] = {}  # of unfinished messages, as last sent whole
+        self._unsent: set[str] = set()  # unfinished messages it has to be sent whole before it can use their deltas
+        # Of unfinished messages, as last sent whole; who was sent last comes last.
+        self._versions: dict[str, tuple[int, int]] = {}
         self._whole_due = 0.0
         self._loop = asyncio.get_running_loop()
         self._waker: asyncio.Future[None] | None = None
@@ -78,12 +80,14 @@ class Reader:
     def _join(self) -> bytes:
         """Caught up: unfinished messages whole, once; from here on the tail."""
         self._position = self._log.tail.end
-        self._versions = {id: live.stamp for id, live in self._log.live.items()}
-        data = b"".join(live.encoded() for live in self._log.live.values())
-        return data or self._from_tail()
+        self._versions = {}
+        self._unsent = set(self._log.live)
+        return self._from_tail()
 
     def _from_tail(self) -> bytes:
         assert self._position is not None
+        if self._unsent:
+            return self._join_further()
         key = (self._position, self._deltas)
         # Readers at the same place share the joined bytes.
         taken = self._log.join_cache.get(key)
@@ -93,7 +97,19 @@ class Reader:
                 self._log.join_cache[key] = taken
         data, self._position, seq = taken
         self.seq = max(self.seq, seq)
-        return data if self._deltas else data + self._whole_messages()
+        return data if self._deltas else data + self._changed_messages()
+
+    def _join_further(self) -> bytes:
+        """What is new, and of the messages that are still to be sent whole as many as fit one write: all of them at
+        once, for each of many readers that do not read, would be more memory than the whole tail."""
+        assert self._position is not None
+        data, self._position, seq = self._take(self._position)
+        self.seq = max(self.seq, seq)
+        if self._position == self._log.tail.end:
+            # Only at the head: a message as it is now goes on with the next delta that comes, not with an older one.
+            self._unsent &= self._log.live.keys()
+            data += self._whole_messages([id for id in self._log.live if id in self._unsent])
+        return data
 
     def _take(self, position: int) -> tuple[bytes, int, int]:
         chunks: list[bytes] = []
@@ -106,7 +122,7 @@ class Reader:
             position += 1
             if entry.kind == "fact":
                 seq = entry.seq
-            elif entry.kind == "delta" and not self._deltas:
+            elif entry.kind == "delta" and (not self._deltas or entry.message_id in self._unsent):
                 continue
             chunks.append(entry.data)
             size += len(entry.data)
@@ -128,14 +144,9 @@ class Reader:
         return b"".join(chunks)
 
     async def _facts_from_disk(self) -> bytes:
-        chunks = []
-        for row in await self._log.page(self.seq):
-            if row.seq != self.seq + 1:
-                break
-            chunks.append(fact_event(self._log.epoch, row))
-            self.seq = row.seq
+        data, self.seq = await self._log.page(self.seq)
         # The log may have been trimmed under a slow reader: a gap is said, never jumped over (B41).
-        return b"".join(chunks) or self.reset("the log was trimmed while this stream was behind")
+        return data or self.reset("the log was trimmed while this stream was behind")
 
     def reset(self, reason: str) -> bytes:
         """Tell the client that its cursor cannot be honoured, and go on from the head."""
@@ -150,21 +161,35 @@ class Reader:
             return False
         return any(self._versions.get(id) != live.stamp for id, live in self._log.live.items())
 
-    def _whole_messages(self) -> bytes:
+    def _changed_messages(self) -> bytes:
         """Unfinished messages that changed, whole; at most 30 flushes a second, and fewer the longer they are."""
         now = self._loop.time()
         if now < self._whole_due or not self._log.live or self._position != self._log.tail.end:
             return b""  # behind the head the text would come before the fact that started its message
-        chunks = []
-        for id, live in self._log.live.items():
-            if self._versions.get(id) != live.stamp:
-                self._versions[id] = live.stamp
-                if live.version:  # nothing beyond the fact that started it: that fact said it all
-                    chunks.append(live.encoded())
         for id in [id for id in self._versions if id not in self._log.live]:
             del self._versions[id]
-        data = b"".join(chunks)
+        stale = [id for id, live in self._log.live.items() if self._versions.get(id) != live.stamp]
+        waited = {id: place for place, id in enumerate(self._versions)}
+        data = self._whole_messages(sorted(stale, key=lambda id: waited.get(id, -1)))
         if data:
             pause = max(limits.WHOLE_MESSAGE_SECONDS, len(data) / limits.WHOLE_MESSAGE_BYTES_PER_SECOND)
             self._whole_due = now + pause
         return data
+
+    def _whole_messages(self, ids: list[str]) -> bytes:
+        """Messages as they are now, in this order, as many as fit one write and at least one."""
+        chunks: list[bytes] = []
+        size = 0
+        for id in ids:
+            live = self._log.live[id]
+            # Nothing beyond the fact that started it: that fact said it all.
+            data = live.encoded() if live.version or id in self._unsent else b""
+            if chunks and size + len(data) > limits.STREAM_WRITE_BYTES:
+                break
+            self._unsent.discard(id)
+            self._versions.pop(id, None)
+            self._versions[id] = live.stamp
+            if data:
+                chunks.append(data)
+                size += len(data)
+        return b"".join(chunks)

@@ -16,11 +16,12 @@ EntryKind = Literal["fact", "delta", "note"]
 
 
 class TailEntry(msgspec.Struct, frozen=True, gc=False):
-    """`seq` is the fact's number; for what is not a fact, that of the newest fact before it."""
+    """`seq` is the number of the fact, or of the newest fact before what is none. A delta names its message."""
 
     seq: int
     kind: EntryKind
     data: bytes
+    message_id: str = ""
 
 
 class Tail:
@@ -67,7 +68,7 @@ class Tail:
         self._first += count
 
     def clear(self, seq: int) -> None:
-        """Forget everything: a session was deleted, and its words must not be read from memory."""
+        """Forget everything up to the fact `seq`."""
         self._first += len(self._entries)
         self._entries.clear()
         self._size = 0

@@ -32,6 +32,8 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        # The usual 64 KB, for every client that has stopped reading, would be most of what it costs us.
+        transport.set_write_buffer_limits(high=limits.STREAM_BUFFER_BYTES)
         if len(self.connections) > limits.CONNECTIONS:
             self._refuse(b"503 Service Unavailable", b"Too many connections.")
             return
