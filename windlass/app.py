@@ -74,6 +74,9 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
 def serve(options: ServeOptions) -> int:
     """Run a server until it is told to leave; returns the process's exit code."""
     logs.configure(os.environ.get("WINDLASS_LOG", ""))
+    # The thread that commits gives the interpreter away with every statement. At the usual five milliseconds until it
+    # has it back, a cancel would take a quarter of a second to be durable when the loop is busy.
+    sys.setswitchinterval(limits.THREAD_SWITCH_SECONDS)
     try:
         import uvloop
 

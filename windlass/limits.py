@@ -50,9 +50,11 @@ MODEL_CONNECT_SECONDS = 30.0
 MODEL_SILENCE_SECONDS = 300.0  # reasoning models think for minutes without a byte
 MODEL_LINE_BYTES = 16 * MIB  # one SSE line of a provider
 MODEL_ERROR_BYTES = 64 * KIB  # of the body of a refusal; the sentence in it is short
+MODEL_TURN_BYTES = 8 * KIB  # of one stream in one turn: some forty tokens, half a millisecond of work
 MODEL_INBOX_BYTES = 64 * KIB  # of one stream that wait for their round; then its socket waits, and its provider
-MODEL_ROUND_SECONDS = 0.010  # what arrives within this is dealt with together; nobody sees ten milliseconds
-MODEL_ROUND_WORK_SECONDS = 0.004  # then everyone else has a turn, however much is waiting
+MODEL_ROUND_SECONDS = 0.010  # at most between two rounds, in a flood; nobody sees ten milliseconds
+MODEL_ROUND_SECONDS_PER_ARRIVAL = 0.002  # in the round before: below some 500 tokens a second nothing waits
+MODEL_ROUND_WORK_SECONDS = 0.002  # then everyone else has a turn, however much is waiting
 MODEL_TRAILER_SECONDS = 0.1  # for the end of a body after its last event, so that the connection can be used again
 MODEL_CONNECTIONS = 1_000  # to one provider; each is a run that is streaming
 TEST_MODEL_CALLS = 1_000  # kept by the model server for tests; a test that leaves more waiting is not looking
@@ -81,12 +83,15 @@ PAGE_FACTS = 500  # facts read from disk at once for a reader that is behind
 SHARED_PAGES = 16  # kept of one log, for readers that are behind at the same place
 PAGE_BYTES = 24 * KIB  # a page is one write, and is what a reader that stopped reading holds, twice over
 HEARTBEAT_SECONDS = 10.0  # the wire promises 15
-# While a workspace is busy, text is published this often; less than a round of the models, or each flush would just
-# miss one and come a whole round later.
+# While a workspace is busy, text is published at most this often; less than a round of the models, or each flush would
+# just miss one and come a whole round later.
 DELTA_FLUSH_SECONDS = 0.008
+DELTA_FLUSH_SECONDS_PER_EVENT = 0.001  # in the flush before: the first word of an answer need not wait for the eighth
+DELTA_FLUSH_SECONDS_PER_READER = 0.0001  # each of them is a write to a socket
 CHECKPOINT_SLICE_SECONDS = 0.004  # of work on checkpoints, then everyone else has a turn
 WHOLE_MESSAGE_SECONDS = 1 / 30  # a reader without deltas gets at most 30 flushes a second
 WHOLE_MESSAGE_BYTES_PER_SECOND = 512 * KIB  # and fewer the longer the message is, so that bytes stay bounded
+THREAD_SWITCH_SECONDS = 0.00025  # until a thread that wants the interpreter gets it from one that computes
 CHECKPOINT_SECONDS = 1.0  # what a crash may lose of a message that is being written
 STAGED_BYTES = 64 * MIB  # facts waiting for the disk; beyond this new work is refused
 COMMIT_FACTS = 5_000  # in one transaction, so that one commit never takes seconds

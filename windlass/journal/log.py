@@ -74,7 +74,7 @@ class Log:
         self._wakers: dict[asyncio.Future[None], None] = {}
         self._durable_waiters: deque[tuple[int, asyncio.Future[None]]] = deque()
         self._flush_handle: asyncio.Handle | None = None
-        self._flushed_at = -1.0
+        self._flush_not_before = 0.0
         self._checkpoint_handle: asyncio.Handle | None = None
         self._pages: dict[int, asyncio.Task[tuple[bytes, int]]] = {}
         self.join_cache: dict[tuple[int, bool], tuple[bytes, int, int]] = {}
@@ -199,16 +199,18 @@ class Log:
         if self._flush_handle is not None or self.closed:
             return
         loop = asyncio.get_running_loop()
-        wait = self._flushed_at + limits.DELTA_FLUSH_SECONDS - loop.time()
-        # Alone, a token goes out at once; in a flood, what came in ten milliseconds goes out as one.
-        self._flush_handle = loop.call_soon(self._flush) if wait <= 0 else loop.call_later(wait, self._flush)
+        # Alone, a token goes out at once; in a flood, what came in some milliseconds goes out as one.
+        is_due = loop.time() >= self._flush_not_before
+        self._flush_handle = (
+            loop.call_soon(self._flush) if is_due else loop.call_at(self._flush_not_before, self._flush)
+        )
 
     def _flush(self) -> None:
         self._flush_handle = None
         self._publish(self.published)
 
     def _publish(self, upto: int) -> None:
-        changed = False
+        events = 0
         while self._pending:
             entry = self._pending[0]
             if isinstance(entry, _StagedFact):
@@ -221,9 +223,11 @@ class Log:
             else:
                 self._publish_delta(entry)
             self._pending.popleft()
-            changed = True
-        if changed:
-            self._flushed_at = asyncio.get_running_loop().time()
+            events += 1
+        if events:
+            pause = events * limits.DELTA_FLUSH_SECONDS_PER_EVENT
+            pause += len(self._wakers) * limits.DELTA_FLUSH_SECONDS_PER_READER
+            self._flush_not_before = asyncio.get_running_loop().time() + min(pause, limits.DELTA_FLUSH_SECONDS)
             self.wake()
 
     def _publish_delta(self, slot: _StagedDelta) -> None:

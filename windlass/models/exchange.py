@@ -109,7 +109,8 @@ class Exchange(asyncio.Protocol):
             self._paused = True
             assert self._transport is not None
             self._transport.pause_reading()
-        self._rounds.add(self, data)
+        for start in range(0, len(data), limits.MODEL_TURN_BYTES):
+            self._rounds.add(self, data[start : start + limits.MODEL_TURN_BYTES])
 
     def connection_lost(self, error: Exception | None) -> None:
         self.is_open = False

@@ -5,6 +5,7 @@ nobody but the configured address may see prompts and keys, and compressed words
 """
 
 import asyncio
+import encodings.idna  # noqa: F401  # else the first request loads it, on the loop
 import functools
 import ssl
 from collections.abc import Callable

@@ -25,14 +25,14 @@ class Rounds:
         self._loop = asyncio.get_running_loop()
         self._waiting: deque[tuple[Receiver, bytes]] = deque()
         self._next: asyncio.Handle | None = None
-        self._ended_at = -1.0
+        self._not_before = 0.0
 
     def add(self, receiver: Receiver, received: bytes) -> None:
         self._waiting.append((receiver, received))
         if self._next is None:
-            wait = self._ended_at + limits.MODEL_ROUND_SECONDS - self._loop.time()
             # Alone, a word is passed on at once; in a flood, what came in ten milliseconds goes together.
-            self._next = self._loop.call_soon(self._go) if wait <= 0 else self._loop.call_later(wait, self._go)
+            is_due = self._loop.time() >= self._not_before
+            self._next = self._loop.call_soon(self._go) if is_due else self._loop.call_at(self._not_before, self._go)
 
     def close(self) -> None:
         if self._next is not None:
@@ -41,11 +41,13 @@ class Rounds:
     def _go(self) -> None:
         time = self._loop.time
         until = time() + limits.MODEL_ROUND_WORK_SECONDS
+        arrivals = len(self._waiting)
         while self._waiting:
             receiver, received = self._waiting.popleft()
             receiver.open(received)
             if time() >= until:
                 break
-        self._ended_at = time()
+        pause = min(limits.MODEL_ROUND_SECONDS, arrivals * limits.MODEL_ROUND_SECONDS_PER_ARRIVAL)
+        self._not_before = time() + pause
         # Soon and not at once: in between the loop looks at every socket, a cancel among them.
         self._next = self._loop.call_soon(self._go) if self._waiting else None
