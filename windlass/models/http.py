@@ -162,12 +162,12 @@ class EventStreams:
             "Content-Length": str(len(body)),
         }
         target = urlsplit(self._base_url).path.rstrip("/") + path
-        head = f"POST {target} HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in lines.items())
-        if not head.replace("\r\n", "").isprintable() or not head.isascii():
+        if not all(text.isascii() and text.isprintable() for text in (target, *lines.values())):
             # A line break in a key or an address would begin a header, or a request, of its own.
             raise ModelError(
                 f"The key or the address of {self._provider} has characters that cannot be sent. "
                 f"Check providers.{self._provider} in the config.",
                 kind="refused",
             )
+        head = f"POST {target} HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in lines.items())
         return head.encode() + b"\r\n" + body
