@@ -5,9 +5,10 @@ BIN := .venv/bin
 SEEDS ?= 300
 ROUNDS ?= 50
 SHARE ?= 0.1
+RUNS ?= 30
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: setup run test check sim crash mutants bench docs lock clean
+.PHONY: setup run test check shuffle sim crash mutants bench docs lock clean
 
 run: .venv/.runtime  ## start the server: SQLite, a key from the environment or the built-in demo
 	$(BIN)/windlass serve
@@ -21,6 +22,9 @@ check: .venv/.dev  ## style and types, under a minute
 	$(BIN)/ruff check windlass tests bench
 	$(BIN)/ruff format --check --quiet windlass tests bench
 	$(BIN)/mypy -p windlass -p bench
+
+shuffle: .venv/.dev  ## the suite RUNS times, each time in another order; says which orders failed
+	$(BIN)/python -m tests.shuffle --runs $(RUNS)
 
 sim: .venv/.dev  ## SEEDS=n schedules over the real engine in virtual time
 	$(BIN)/python -m windlass.testing.sim --seeds $(SEEDS)

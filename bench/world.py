@@ -37,7 +37,7 @@ class ServerUnderTest(ServerProcess):
 
     def __init__(self, directory: Path, provider_port: int, module: str) -> None:
         super().__init__(directory, *_OPTIONS, config=_CONFIG.format(port=provider_port))
-        self._module = module
+        self.program = module
         self.start_seconds = 0.0  # from the start of the process until it says that it is ready
 
     async def start(self, environment: dict[str, str] | None = None) -> ServerProcess:
@@ -55,7 +55,6 @@ class ServerUnderTest(ServerProcess):
         self.start_seconds = time.monotonic() - began
 
     def _launch(self, argv: list[str], environment: dict[str, str]) -> "subprocess.Popen[bytes]":
-        argv[argv.index("windlass")] = self._module
         return super()._launch(argv, {**environment, "PYTHONPATH": str(ROOT), "BENCH_DIRECTORY": str(self.directory)})
 
 

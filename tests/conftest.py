@@ -1,1 +1,98 @@
-"""Fixtures every room may use."""
+"""What holds for every test: it leaves nothing behind, and our code in it never blocks an event loop.
+
+`--shuffle SEED` runs them in another order: none may need what an earlier one left.
+"""
+
+import asyncio
+import random
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+import uvloop
+
+from tests.leaks import Belongings, Pending, left_after
+from windlass.testing import blocking
+from windlass.testing.server_process import ServerProcess
+
+_left_on_loop = pytest.StashKey[list[str]]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--shuffle", metavar="SEED", help="run the tests in the order that this seed gives")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Every worker is given the same seed, so all agree on the order, as xdist needs it."""
+    seed = config.getoption("--shuffle")
+    if seed is None:
+        return
+    # Modules stay whole: some have a server of their own, which would be started again for every test.
+    modules: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        modules.setdefault(item.nodeid.partition("::")[0], []).append(item)
+    dice = random.Random(seed)
+    order = list(modules.values())
+    dice.shuffle(order)
+    for module in order:
+        dice.shuffle(module)
+    items[:] = [item for module in order for item in module]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if config.getoption("--shuffle") is not None:
+        terminalreporter.write_line(f"again in this order: --shuffle {config.getoption('--shuffle')}")
+
+
+def pytest_sessionstart() -> None:
+    # Made once a process and kept: else the first test on uvloop would have left its pipe for signals.
+    uvloop.new_event_loop().close()
+    blocking.forbid()
+    ServerProcess.program = "windlass.testing.watched_program"
+
+
+@pytest.fixture(autouse=True)
+def leaves_nothing_behind(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fails a test that leaves a task, a timer, a thread, a socket, a file descriptor or a child process."""
+    # A loop that several tests share is made before the first look; a loop of the test's own is closed by the last.
+    runner = _runner(request) if _loop_scope(request) not in ("", "function") else None
+    loop = runner.get_loop() if runner is not None else None
+    before = Belongings.now(loop)
+    yield
+    left = request.node.stash.get(_left_on_loop, [])
+    left += left_after(lambda: Belongings.now(loop).since(before), _waiting_on(runner))
+    if left:
+        pytest.fail("the test left behind:\n  " + "\n  ".join(left), pytrace=False)
+
+
+@pytest.fixture(autouse=True)
+def blocks_no_loop() -> Iterator[None]:
+    """Fails a test in which our code blocked an event loop, also if the exception that this raised was swallowed."""
+    blocking.found.clear()
+    yield
+    assert blocking.found == []
+
+
+@pytest.fixture(autouse=True)
+def leaves_nothing_on_its_loop(request: pytest.FixtureRequest, leaves_nothing_behind: None) -> Iterator[None]:
+    """Looks at the test's loop while it is still open: closing it cancels silently what is left on it."""
+    runner = _runner(request) if _loop_scope(request) else None
+    before = Pending.on(runner)
+    yield
+    request.node.stash[_left_on_loop] = left_after(lambda: Pending.on(runner).since(before), _waiting_on(runner))
+
+
+def _loop_scope(request: pytest.FixtureRequest) -> str:
+    """How long the loop lives that this test runs on, "" if it needs none."""
+    scope: str = getattr(request.node, "_loop_scope", "")
+    return scope
+
+
+def _runner(request: pytest.FixtureRequest) -> asyncio.Runner:
+    runner: asyncio.Runner = request.getfixturevalue(f"_{_loop_scope(request)}_scoped_runner")
+    return runner
+
+
+def _waiting_on(runner: asyncio.Runner | None) -> Callable[[float], object]:
+    """What is closing on a loop closes only while the loop runs."""
+    return time.sleep if runner is None else lambda seconds: runner.run(asyncio.sleep(seconds))

@@ -138,10 +138,11 @@ async def test_a_session_is_deleted(server: FakeWindlass, start: Start) -> None:
     assert (program.process.returncode, server.sessions) == (0, {})
 
 
-async def test_a_command_releases_its_claim(server: FakeWindlass, start: Start) -> None:
-    """B30: else every look at the list would keep the workspace open for half a minute."""
+async def test_a_command_says_goodbye_for_good(server: FakeWindlass, start: Start) -> None:
+    """B30 B34 R41: else every look at the list, or a reconnect that was under way, would keep the workspace open."""
     await run(start, "sessions")
-    assert any(method == "DELETE" and "/workspaces/ws_1?client_id=" in path for method, path in server.requests)
+    method, path = server.requests[-1]
+    assert (method, path.startswith("/v1/clients/")) == ("DELETE", True)
 
 
 # -- runs, cancel, permissions --

@@ -28,38 +28,50 @@ def cancel_stops_only_the_active_run(patch: Patch) -> None:
 
 
 def cancel_marks_in_memory_only(patch: Patch) -> None:
-    def cancel(lane: Lane, by: By) -> Cover:
-        lane.mark = lane._next_number - 1
-        return Cover([entry.run.id for entry in lane.entries], [])
-
-    patch.setattr(Lane, "cancel", cancel)
+    original = Lane.cancel
+    patch.setattr(Lane, "cancel", lambda lane, by: Cover(original(lane, by).run_ids, []))
 
 
 def cancel_counts_one_too_few(patch: Patch) -> None:
-    def covered(lane: Lane, entry: Entry) -> bool:
-        return entry.number < lane.mark
+    def cancel(lane: Lane, by: By) -> Cover:
+        return Cover([entry.run.id for entry in lane.entries], lane._flag(lane.entries[:-1], by).facts)
 
-    patch.setattr(Lane, "covered", covered)
+    patch.setattr(Lane, "cancel", cancel)
 
 
 def cancel_covers_the_future(patch: Patch) -> None:
-    def cancel(lane: Lane, by: By) -> Cover:
-        lane.mark = 1_000_000
-        return lane._flag(lane.entries, by)
-
-    patch.setattr(Lane, "cancel", cancel)
+    _keep_cancels(patch, lambda cancelled: cancelled > 0)
 
 
 def cancel_is_kept_for_the_next_prompt(patch: Patch) -> None:
-    def cancel(lane: Lane, by: By) -> Cover:
-        lane.mark = lane._next_number
-        return lane._flag(lane.entries, by)
-
-    patch.setattr(Lane, "cancel", cancel)
+    _keep_cancels(patch, lambda cancelled: cancelled == 1)
 
 
-def the_flag_of_one_run_is_ignored(patch: Patch) -> None:
-    patch.setattr(Lane, "covered", lambda lane, entry: entry.number <= lane.mark)
+def _keep_cancels(patch: Patch, hits: Callable[[int], bool]) -> None:
+    """`hits` is told how many prompts after a cancel this one is: 1 for the next, 0 when there was no cancel."""
+    cancel, accept = Lane.cancel, Lane.accept
+
+    def kept(lane: Lane, by: By) -> Cover:
+        lane.__dict__["since_cancel"] = 1
+        return cancel(lane, by)
+
+    def accepted(lane: Lane, request: Request, by: By, now: str) -> Acceptance:
+        since = lane.__dict__.get("since_cancel", 0)
+        acceptance = accept(lane, request, by, now)
+        if since:
+            lane.__dict__["since_cancel"] = since + 1
+        covered = lane._flag([lane.entries[-1]], by).facts if hits(since) else []
+        return msgspec.structs.replace(acceptance, facts=[*acceptance.facts, *covered])
+
+    patch.setattr(Lane, "cancel", kept)
+    patch.setattr(Lane, "accept", accepted)
+
+
+def the_flag_is_kept_in_the_answer_only(patch: Patch) -> None:
+    def cancel_run(lane: Lane, run_id: str, by: By) -> Cover:
+        return Cover([run_id], [])
+
+    patch.setattr(Lane, "cancel_run", cancel_run)
 
 
 def cancel_run_covers_the_whole_lane(patch: Patch) -> None:
@@ -173,9 +185,9 @@ def a_cancelled_steer_can_still_be_taken(patch: Patch) -> None:
     patch.setattr(Lane, "pending_steers", pending_steers)
 
 
-def the_verdict_is_canceled_after_any_cancel(patch: Patch) -> None:
+def the_verdict_is_canceled_if_any_run_is_covered(patch: Patch) -> None:
     def verdict(lane: Lane, entry: Entry, outcome: Outcome) -> Outcome:
-        return "canceled" if lane.mark else outcome
+        return "canceled" if lane.covered(entry) or any(map(lane.covered, lane.entries)) else outcome
 
     patch.setattr(Lane, "verdict", verdict)
 
@@ -192,11 +204,11 @@ def _change_facts(patch: Patch, method: str, change: Callable[[list[Fact]], Iter
 MUTANTS: dict[Callable[[Patch], None], str] = {
     nothing_is_ever_covered: "I5",
     cancel_stops_only_the_active_run: "I5",
-    cancel_marks_in_memory_only: "I5",
+    cancel_marks_in_memory_only: "I1",
     cancel_counts_one_too_few: "R4",
     cancel_covers_the_future: "R10",
     cancel_is_kept_for_the_next_prompt: "R10",
-    the_flag_of_one_run_is_ignored: "I6",
+    the_flag_is_kept_in_the_answer_only: "I6",
     cancel_run_covers_the_whole_lane: "I6",
     clear_covers_the_active_run: "I5",
     the_executor_has_the_last_word: "R8",
@@ -213,5 +225,5 @@ MUTANTS: dict[Callable[[Patch], None], str] = {
     restore_forgets_who_was_taken: "R14",
     interrupt_only_queues: "I5",
     a_cancelled_steer_can_still_be_taken: "B14",
-    the_verdict_is_canceled_after_any_cancel: "I5",
+    the_verdict_is_canceled_if_any_run_is_covered: "I5",
 }

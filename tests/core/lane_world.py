@@ -1,7 +1,7 @@
 """The real `Lane` beside a naive model of it, for the exhaustive search: prompts, cancels, crashes, executor steps.
 
-The model is a table of the runs that have not ended, with what people did to each: nothing is computed from accept
-numbers or marks. Facts are durable in the order they were returned, one decision's list at once; a crash loses memory
+The model is a table of the runs that have not ended, with what people did to each: nothing is computed from what the
+lane says. Facts are durable in the order they were returned, one decision's list at once; a crash loses memory
 and nothing else, so the durable state of a run is the last fact about it.
 
 Every run that ends leaves the table, so a later fact about it is caught as one of an unknown run (I3).
@@ -57,11 +57,9 @@ class LaneWorld:
 
     def key(self) -> object:
         lane = self.lane
-        # A mark below every live run can cover nothing any more; one above what was accepted must stay visible.
-        marks = lane.mark > self.accepted or any(entry.number <= lane.mark for entry in lane.entries)
         runs = tuple((e.run.id, e.run.state, e.run.cancel_requested, e.run.into, e.taken) for e in lane.entries)
         budget = (self.accepted, self.cancels, self.crashes)
-        return budget, lane.mark if marks else 0, self.active, runs, tuple(self.live.values())
+        return budget, self.active, runs, tuple(self.live.values())
 
     # -- what may happen ----------------------------------------------------------------------------------------------
 

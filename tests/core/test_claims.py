@@ -40,6 +40,11 @@ def test_a_client_whose_last_stream_dropped_looks_at_nothing() -> None:
     assert (claims.looking_at("ann"), claims.attached_clients("s1")) == ("", 0)
 
 
+def test_a_client_that_is_not_here_looks_at_nothing() -> None:
+    """Else a client that said goodbye is still shown beside a session (B29)."""
+    assert Claims().looking_at("ann") == ""
+
+
 def test_a_client_with_another_stream_keeps_looking() -> None:
     """Else closing one of two tabs makes a person vanish (B29)."""
     claims = Claims()
@@ -65,9 +70,10 @@ def test_a_client_that_is_one_too_many_is_refused_and_holds_nothing(claim: str) 
     claims = Claims()
     for number in range(limits.CLIENTS_PER_WORKSPACE):
         claims.create(f"client {number}")
-    with pytest.raises(TooMany):
+    with pytest.raises(TooMany) as refusal:
         getattr(claims, claim)("one more")
     assert "one more" not in claims.client_ids
+    assert refusal.value.retry_after  # others leave: it is worth coming back
 
 
 def test_a_goodbye_is_forgotten_after_its_time() -> None:
@@ -85,3 +91,21 @@ def test_when_too_many_said_goodbye_the_oldest_is_forgotten_first() -> None:
         retired.add(f"client {number}", now=0)
     newest = f"client {limits.RETIRED_CLIENTS}"
     assert [retired.holds("client 0", 1), retired.holds(newest, 1)] == [False, True]
+
+
+def test_as_many_goodbyes_as_the_limit_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the bound forgets more than it must, and a late create brings a client back that left (R34)."""
+    monkeypatch.setattr(limits, "RETIRED_CLIENTS", 2)
+    retired = Retired()
+    for client in ("ann", "bob"):
+        retired.add(client, now=0)
+    assert [retired.holds(client, 1) for client in ("ann", "bob")] == [True, True]
+
+
+def test_a_second_goodbye_counts_as_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a client that came back and left again is forgotten before those that left long ago (R34)."""
+    monkeypatch.setattr(limits, "RETIRED_CLIENTS", 2)
+    retired = Retired()
+    for client in ("ann", "bob", "ann", "cat"):
+        retired.add(client, now=0)
+    assert [retired.holds(client, 1) for client in ("ann", "bob", "cat")] == [True, False, True]

@@ -1,6 +1,6 @@
 """Long random lives of two sessions: many prompts, cancels, steers and crashes, judged by their history afterwards.
 
-The judge knows nothing of marks or numbers. It reads one list of everything that was sent and every fact that came
+The judge knows nothing of flags or numbers. It reads one list of everything that was sent and every fact that came
 back, and asks of each run: was there a cancel between its accept and its end, and does its end say so?
 """
 

@@ -2,9 +2,9 @@
 
 from tests.core.permission_world import request
 from windlass import limits
-from windlass.core.permissions import Permissions
+from windlass.core.permissions import Permissions, Settled
 from windlass.core.policy import Policy
-from windlass.wire.permissions import By
+from windlass.wire.permissions import By, PermissionPrivate
 
 RUN = By("run")
 ASK = Policy()
@@ -35,7 +35,8 @@ def test_more_requests_than_people_can_answer_are_denied() -> None:
     permissions = Permissions()
     for number in range(limits.PENDING_PERMISSIONS):
         permissions.ask(request(f"q{number}", "r1", "s1"), "a.txt", ASK, RUN)
-    assert permissions.ask(request("one more", "r1", "s1"), "a.txt", ASK, RUN).verdict == "denied"
+    one_more = permissions.ask(request("one more", "r1", "s1"), "a.txt", ASK, RUN)
+    assert (one_more.verdict, one_more.facts[0].by) == ("denied", By("limit"))
 
 
 def test_when_too_much_is_granted_the_oldest_grant_is_asked_again() -> None:
@@ -58,3 +59,67 @@ def test_a_deleted_session_takes_its_grants_along_and_no_others() -> None:
     permissions.forget_session("s1")
     verdicts = [permissions.ask(request(s, "r1", s), "a.txt", ASK, RUN).verdict for s in ("s1", "s2")]
     assert verdicts == [None, "granted"]
+
+
+def test_a_run_waits_while_one_of_its_questions_does() -> None:
+    """Else nobody sees that a run has stopped because of them (B15)."""
+    permissions = Permissions()
+    for question, run in (("q1", "r1"), ("q2", "r1"), ("q3", "r2")):
+        permissions.ask(request(question, run, "s1"), question, ASK, RUN)
+    permissions.resolve("q1", "allow", By("ann"))
+    permissions.resolve("q3", "allow", By("ann"))
+    assert [permissions.waiting("r1"), permissions.waiting("r2")] == [True, False]
+
+
+def test_an_answer_that_comes_too_late_says_nothing_and_allows_nothing() -> None:
+    """Else a second click is written down as if it had decided something (I9 I10)."""
+    late = Permissions().resolve("q1", "allow", By("ann"))
+    assert late == Permissions().expire("q1") == Settled(False, [], "", "denied")
+
+
+def test_a_question_and_its_end_say_whose_they_are() -> None:
+    """Else clients cannot show them beside the call they are about, or who decided (B23 B46)."""
+    permissions = Permissions()
+    asked = permissions.ask(request("q1", "r1", "s1"), "a.txt", ASK, RUN).facts
+    ended = permissions.resolve("q1", "allow_session", By("ann", "c1")).facts
+    assert [(fact.kind, fact.change, fact.by.name, fact.session, fact.run) for fact in [*asked, *ended]] == [
+        ("permission_notification", "created", "run", "s1", "r1"),
+        ("permission_request", "created", "run", "s1", "r1"),
+        ("permission_notification", "created", "ann", "s1", "r1"),
+    ]
+    assert asked[1].private == PermissionPrivate("q1", "edit", "write", "a.txt")  # what a restart asks again with
+    body = ended[0].body
+    assert (body.tool_call_id, body.session_id, body.by) == ("call-q1", "s1", By("ann", "c1"))
+    assert (body.granted, body.denied, asked[0].body.granted, asked[0].body.denied) == (True, False, False, False)
+
+
+def test_only_what_must_last_is_kept_when_the_log_is_trimmed() -> None:
+    """Else every question ever asked stays in the log, or a grant is lost with it (B26 B45)."""
+    permissions = Permissions()
+    keys = []
+    for question, answer in (("q1", "allow"), ("q2", "deny"), ("q3", "allow_session")):
+        asked = permissions.ask(request(question, "r1", "s1"), question, ASK, RUN).facts
+        keys.append([fact.key for fact in [*asked, *permissions.resolve(question, answer, By("ann")).facts]])
+    assert keys == [["", "q1", ""], ["", "q2", ""], ["", "q3", "q3"]]
+
+
+def test_what_is_decided_without_people_names_what_decided() -> None:
+    """Else nobody can find out why a tool ran or did not (B46)."""
+    permissions = Permissions()
+    permissions.add_grant(("s1", "edit", "write", "a.txt"))
+    denied = permissions.ask(request("q1", "r1", "s1"), "a.txt", DENY, RUN).facts[0]
+    granted = permissions.ask(request("q2", "r1", "s1"), "a.txt", ASK, RUN).facts[0]
+    assert [(fact.body.outcome, fact.body.by) for fact in (denied, granted)] == [
+        ("denied", By("policy")),
+        ("granted", By("grant")),
+    ]
+
+
+def test_a_withdrawn_question_names_who_withdrew_it_and_an_expired_one_the_server() -> None:
+    """Else a cancel by one person looks like nobody's (B25 B46)."""
+    permissions = Permissions()
+    for question, run in (("q1", "r1"), ("q2", "r2")):
+        permissions.ask(request(question, run, "s1"), question, ASK, RUN)
+    (withdrawn,) = permissions.withdraw("r1", By("ann"))
+    expired = permissions.expire("q2")
+    assert [settled.facts[0].by for settled in (withdrawn, expired)] == [By("ann"), By("server")]

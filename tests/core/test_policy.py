@@ -26,6 +26,13 @@ from windlass.core.policy import Policy, Rule
         pytest.param(
             Policy(allow=("bash:git *",), ask=("bash:git push*",)), "bash", "git push", "ask", id="longer_argument_wins"
         ),
+        pytest.param(
+            Policy(allow=("bash", "bash:git *"), ask=("bash:g*",)),
+            "bash",
+            "git status",
+            "allow",
+            id="of_several_matches_the_longest_counts",
+        ),
         pytest.param(Policy(allow=("bash",), deny=("bash",)), "bash", "ls", "deny", id="deny_beats_the_same_allow"),
         pytest.param(
             Policy(allow=("bash:rm -r build",), deny=("bash:rm *",)),

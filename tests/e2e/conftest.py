@@ -5,6 +5,8 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
+from one_server import OneServer
 
 from windlass.testing.model_server import ModelServer
 from windlass.testing.server_process import Api, ServerProcess, openai_config
@@ -61,3 +63,10 @@ async def other(server: ServerProcess, directory: Path, stack: AsyncExitStack) -
     api = await stack.enter_async_context(Api(server))
     await api.open(directory)
     return api
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def one(lasting_one: OneServer) -> AsyncIterator[OneServer]:
+    """The server of a module that has one, with clients that are closed after the test."""
+    yield lasting_one
+    await lasting_one.tidy()

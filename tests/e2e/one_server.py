@@ -5,9 +5,11 @@ Each test takes a new directory, so that no two of them share a workspace.
     pytestmark = pytest.mark.asyncio(loop_scope="module")
 
     @pytest_asyncio.fixture(scope="module", loop_scope="module")
-    async def one(tmp_path_factory):
+    async def lasting_one(tmp_path_factory):
         async with OneServer(tmp_path_factory.mktemp("one"), "--create-grace", "0.5") as one:
             yield one
+
+Its tests take `one`.
 """
 
 import itertools
@@ -29,6 +31,7 @@ class OneServer:
         self._sections = sections
         self._numbers = itertools.count(1)
         self._stack = AsyncExitStack()
+        self._clients = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
         await self._stack.enter_async_context(self.model)
@@ -41,6 +44,11 @@ class OneServer:
     async def __aexit__(self, *exception: object) -> None:
         await self._stack.aclose()
 
+    async def tidy(self) -> None:
+        """Close what one test opened; the server and the model stay for the next one."""
+        await self._clients.aclose()
+        self.model.hang_up()
+
     def directory(self) -> Path:
         """A directory nobody has opened yet."""
         path = self._root / f"project-{next(self._numbers)}"
@@ -49,13 +57,13 @@ class OneServer:
 
     async def client(self, directory: Path | None = None) -> Api:
         """A client that has opened a workspace: of this directory, or of a new one."""
-        api = await self._stack.enter_async_context(Api(self.server))
+        api = await self._clients.enter_async_context(Api(self.server))
         await api.open(directory or self.directory())
         return api
 
     async def onlooker(self, workspace_id: str) -> Api:
         """A client that reads the workspace without holding it open."""
-        api = await self._stack.enter_async_context(Api(self.server))
+        api = await self._clients.enter_async_context(Api(self.server))
         api.workspace_id = workspace_id
         return api
 

@@ -109,6 +109,7 @@ class World:
         await until(is_quiet, "the test's runs are over")
         for gone in self._clients:
             await client.call("DELETE", f"/v1/clients/{gone.client_id}")
+        self.model.hang_up()
 
 
 def text_of(message: dict[str, Any]) -> str:

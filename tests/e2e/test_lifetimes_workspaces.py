@@ -15,7 +15,7 @@ CREATE_GRACE, DETACH_GRACE = 1.0, 0.3
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def one(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[OneServer]:
+async def lasting_one(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[OneServer]:
     graces = ("--create-grace", str(CREATE_GRACE), "--detach-grace", str(DETACH_GRACE))
     async with OneServer(tmp_path_factory.mktemp("one"), *graces) as one:
         yield one

@@ -17,7 +17,7 @@ PIECES += ["data: {}", "\U0010ffff"]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def one(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[OneServer]:
+async def lasting_one(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[OneServer]:
     async with OneServer(tmp_path_factory.mktemp("one"), permissions='allow = ["ls"]') as one:
         yield one
 

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def one(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[OneServer]:
+async def lasting_one(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[OneServer]:
     async with OneServer(tmp_path_factory.mktemp("one")) as one:
         yield one
 

@@ -23,7 +23,7 @@ MEGABYTE = 1_000_000
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def one(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[OneServer]:
+async def lasting_one(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[OneServer]:
     async with OneServer(tmp_path_factory.mktemp("one")) as one:
         one.model.auto(lambda request: [{"say": "x" * ANSWER}])
         yield one

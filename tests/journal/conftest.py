@@ -1,7 +1,7 @@
 """A journal on a real SQLite file, written by its real thread."""
 
 import sqlite3
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from tests.journal.facts import message_fact, session_fact
+from tests.journal.readers import close_readers
 from windlass.clock import Clock
 from windlass.journal.journal import Journal
 from windlass.journal.log import Log
+from windlass.journal.reader import Reader
 from windlass.journal.sqlite import SqliteBackend
 from windlass.journal.writer import ThreadWriter
 
@@ -32,8 +34,16 @@ async def open_journal(tmp_path: Path) -> AsyncIterator[OpenJournal]:
 
 
 async def _close(journal: Journal) -> None:
+    for log in list(journal._logs.values()):
+        log.close()
     if not getattr(journal, "closed_by_test", False):
         await journal.close()
+
+
+@pytest.fixture(autouse=True)
+async def readers_end_with_their_test() -> AsyncIterator[None]:
+    yield
+    close_readers()
 
 
 @pytest.fixture
@@ -42,8 +52,26 @@ async def journal(open_journal: OpenJournal) -> Journal:
 
 
 @pytest.fixture
-async def log(journal: Journal) -> Log:
-    return await new_log(journal)
+async def log(journal: Journal) -> AsyncIterator[Log]:
+    log = await new_log(journal)
+    yield log
+    log.close()
+
+
+@pytest.fixture(autouse=True)
+def readers_are_closed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A reader keeps one timer until its subscription closes it; here there is none."""
+    made: list[Reader] = []
+    begin = Reader.__init__
+
+    def noted(reader: Reader, log: Log, after: int, deltas: bool) -> None:
+        begin(reader, log, after, deltas)
+        made.append(reader)
+
+    monkeypatch.setattr(Reader, "__init__", noted)
+    yield
+    for reader in made:
+        reader.close()
 
 
 async def new_log(journal: Journal, path: str = "/some/project") -> Log:

@@ -1,8 +1,8 @@
 """A fact is what it was when it was appended, whatever becomes of the objects it was made from (R27)."""
 
 from tests.journal.facts import body, message_fact, read, session_fact
+from tests.journal.readers import open_reader
 from windlass.journal.log import Log
-from windlass.journal.reader import Reader
 from windlass.wire.messages import Text, TextData
 
 
@@ -13,7 +13,7 @@ async def test_a_message_that_changes_after_it_was_appended_is_sent_and_stored_a
     fact.body.parts[0] = Text(TextData("changed meanwhile"))  # before the writer has even looked at it
     fact.body.parts.clear()
     await log.durable(head)
-    (sent,) = await read(Reader(log, 0, deltas=False), 1)
+    (sent,) = await read(open_reader(log, 0, deltas=False), 1)
     stored, _ = await log.page(0)
     assert body(sent)["parts"][0]["data"]["text"] == "as it was"
     assert b"as it was" in stored

@@ -8,10 +8,10 @@ import pytest
 
 from tests.journal.conftest import OpenJournal, new_log
 from tests.journal.facts import BY, body, message_fact, read, session_fact
+from tests.journal.readers import open_reader
 from windlass.journal import view
 from windlass.journal.journal import Journal
 from windlass.journal.log import Log
-from windlass.journal.reader import Reader
 from windlass.wire.events import Fact
 from windlass.wire.messages import Message, Reasoning
 
@@ -43,7 +43,7 @@ async def test_a_fact_is_not_published_before_it_is_committed(log: Log) -> None:
 async def test_text_is_not_shown_before_the_facts_staged_ahead_of_it(log: Log) -> None:
     """Words that rest on an answer would be seen though the answer may yet be lost (I12)."""
     await log.durable(log.append([message_fact()]))
-    reader = Reader(log, log.published, deltas=True)
+    reader = open_reader(log, log.published, deltas=True)
     await reader.next(0)
     log.delta("m1", 0, "before ", "text")
     log.append([session_fact(title="between")])
@@ -56,7 +56,7 @@ async def test_text_is_not_shown_before_the_facts_staged_ahead_of_it(log: Log) -
 async def test_what_a_message_gained_since_the_last_publish_is_one_delta(log: Log) -> None:
     """A token flood would become an event a token for every reader."""
     await log.durable(log.append([message_fact()]))
-    reader = Reader(log, log.published, deltas=True)
+    reader = open_reader(log, log.published, deltas=True)
     await reader.next(0)
     for word in ("one ", "two ", "three"):
         log.delta("m1", 0, word, "text")
@@ -67,7 +67,7 @@ async def test_what_a_message_gained_since_the_last_publish_is_one_delta(log: Lo
 async def test_offsets_count_code_points(log: Log) -> None:
     """A client in another language would put text into the wrong place behind an emoji (B43)."""
     await log.durable(log.append([message_fact()]))
-    reader = Reader(log, log.published, deltas=True)
+    reader = open_reader(log, log.published, deltas=True)
     await reader.next(0)
     log.delta("m1", 0, "👩‍🚀é", "text")
     await read(reader, 1)
@@ -111,7 +111,7 @@ async def test_unfinished_text_is_kept_by_a_checkpoint(
     """A crash would lose minutes of an answer that was being written."""
     monkeypatch.setattr("windlass.limits.CHECKPOINT_SECONDS", 0.0)
     await log.durable(log.append([message_fact()]))
-    reader = Reader(log, log.published, deltas=True)
+    reader = open_reader(log, log.published, deltas=True)
     await reader.next(0)
     log.delta("m1", 0, "so far", "text")
     await read(reader, 1)
@@ -145,7 +145,7 @@ async def test_a_waiter_of_a_closed_log_is_still_answered(journal: Journal) -> N
 
 async def test_every_fact_says_who_caused_it(log: Log) -> None:
     """Nobody could tell who cancelled or allowed something (B46)."""
-    reader = Reader(log, 0, deltas=False)
+    reader = open_reader(log, 0, deltas=False)
     log.append([Fact("session", "updated", session_fact().body, BY, "s1", key="s1")])
     (event,) = await read(reader, 1)
     assert event["by"] == {"name": "tester", "client_id": "client"}
@@ -156,7 +156,7 @@ async def test_a_fact_that_cannot_be_encoded_leaves_no_gap_and_no_half_commit(lo
     with pytest.raises(UnicodeEncodeError):
         log.append([session_fact(title="good"), session_fact(title="half a character: \ud800")])
     await log.durable(log.append([session_fact(title="next")]))
-    events = await read(Reader(log, 0, deltas=False), 1)
+    events = await read(open_reader(log, 0, deltas=False), 1)
     assert [(event["seq"], body(event)["title"]) for event in events] == [(1, "next")]
 
 

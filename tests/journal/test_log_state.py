@@ -17,11 +17,11 @@ from tests.journal.facts import (
     run_fact,
     session_fact,
 )
+from tests.journal.readers import open_reader
 from windlass.errors import Conflict
 from windlass.journal import view
 from windlass.journal.journal import Journal
 from windlass.journal.log import Log
-from windlass.journal.reader import Reader
 from windlass.wire.events import Fact
 from windlass.wire.messages import Message
 from windlass.wire.permissions import PermissionNotification
@@ -102,14 +102,14 @@ async def test_nothing_can_be_appended_to_a_closed_log_but_its_head_can_be_asked
 
 async def test_a_note_is_told_to_whoever_listens_and_is_no_fact(log: Log) -> None:
     """Presence would be in the log for ever, or nobody would see it (B29)."""
-    reader = Reader(log, 0, deltas=False)
+    reader = open_reader(log, 0, deltas=False)
     await reader.next(0)
     waiting = asyncio.create_task(reader.next(5.0))
     await asyncio.sleep(0)
     log.note("presence", {"n": 1})
     (event,) = decode(await waiting)
     assert (event["type"], event["seq"], event["payload"]["type"], body(event)) == ("presence", 0, "updated", {"n": 1})
-    assert (log.head, decode(await Reader(log, 0, deltas=False).next(0))) == (0, [])
+    assert (log.head, decode(await open_reader(log, 0, deltas=False).next(0))) == (0, [])
 
 
 async def test_whoever_waits_is_told_in_the_order_of_the_heads(log: Log) -> None:
@@ -129,11 +129,13 @@ async def test_whoever_waits_is_told_in_the_order_of_the_heads(log: Log) -> None
 async def test_a_delta_says_which_part_it_starts_and_only_then(log: Log) -> None:
     """A client could not tell thinking from the answer, or would begin the part again with each piece (B43)."""
     await log.durable(log.append([message_fact()]))
-    reader = Reader(log, log.published, deltas=True)
+    reader = open_reader(log, log.published, deltas=True)
     await reader.next(0)
     log.delta("m1", 0, "because", "reasoning")
     log.delta("m1", 1, '{"a"', "tool_call", "call-1", "edit")
-    first, second = (body(event) for event in await read(reader, 2))
+    events = await read(reader, 2)
+    assert [(event["type"], event["payload"]["type"]) for event in events] == [("message_delta", "updated")] * 2
+    first, second = (body(event) for event in events)
     log.delta("m1", 1, ":1}")
     third = body((await read(reader, 1))[0])
     assert first == {
@@ -156,7 +158,7 @@ async def test_text_that_waits_for_a_checkpoint_is_not_kept_once_its_message_is_
     """A restart would put an old half of the text in the place of the whole (B10)."""
     monkeypatch.setattr("windlass.limits.CHECKPOINT_SECONDS", 0.0)
     await log.durable(log.append([message_fact()]))
-    reader = Reader(log, log.published, deltas=True)
+    reader = open_reader(log, log.published, deltas=True)
     await reader.next(0)
     log.delta("m1", 0, "half", "text")
     log._flush()
@@ -165,6 +167,43 @@ async def test_text_that_waits_for_a_checkpoint_is_not_kept_once_its_message_is_
     await journal.settled()
     ((_, _, kept),) = await journal.read(view.run_messages, log.workspace_id, "s1", 1)
     assert b"half and whole" in kept
+
+
+async def test_in_a_flood_text_is_shown_at_its_own_pace(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every token would be an event of its own for every reader."""
+    monkeypatch.setattr("windlass.limits.DELTA_FLUSH_SECONDS", 3600.0)
+    await log.durable(log.append([message_fact()]))
+    before = log.tail.end
+    for _ in range(3):
+        log.delta("m1", 0, "token ", "text")
+        await asyncio.sleep(0)
+    assert log.tail.end == before
+    log.close()
+
+
+async def test_one_checkpoint_is_on_its_way_however_much_is_said(log: Log) -> None:
+    """Every token would have a timer and a write of its own."""
+    await log.durable(log.append([message_fact()]))
+    timers = set()
+    for _ in range(3):
+        log.delta("m1", 0, "token ", "text")
+        log._flush()
+        timers.add(log._checkpoint_handle)
+    assert len(timers) == 1
+
+
+async def test_a_checkpoint_that_had_to_wait_for_a_slow_disk_is_made_up_for(
+    three: Log, journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a minute of a slow disk a crash would lose the whole answer (B10)."""
+    with monkeypatch.context() as slow:
+        slow.setattr("windlass.limits.STAGED_BYTES", -2)
+        slow.setattr("windlass.limits.CHECKPOINT_SECONDS", 0.0)
+        three._checkpoint()
+        assert await kept_texts(three, journal) == ["", "", ""]
+    async with asyncio.timeout(5):
+        while "" in await kept_texts(three, journal):
+            pass
 
 
 @pytest.fixture
@@ -177,6 +216,8 @@ async def three(log: Log, monkeypatch: pytest.MonkeyPatch) -> Log:
     for id in ids:
         log.delta(id, 0, f"so far {id}", "text")
     log._flush()
+    assert log._checkpoint_handle is not None
+    log._checkpoint_handle.cancel()
     return log
 
 
@@ -209,7 +250,7 @@ async def test_text_that_came_between_two_slices_has_its_checkpoint_too(
 
 async def test_a_reader_that_waited_in_vain_leaves_nothing_behind(log: Log) -> None:
     """An idle workspace would remember every heartbeat of every client."""
-    reader = Reader(log, 0, deltas=True)
+    reader = open_reader(log, 0, deltas=True)
     for _ in range(3):
         assert await reader.next(0.0) == b""
     assert len(log._wakers) == 0

@@ -9,10 +9,10 @@ import pytest
 
 from tests.journal.conftest import new_log, rows
 from tests.journal.facts import session_fact
+from tests.journal.readers import open_reader
 from windlass.clock import Clock
 from windlass.errors import JournalPoisoned
 from windlass.journal.journal import Journal
-from windlass.journal.reader import Reader
 from windlass.journal.records import NewWorkspace, Record
 from windlass.journal.sqlite import SqliteBackend
 from windlass.journal.writer import ThreadWriter
@@ -37,7 +37,7 @@ async def test_a_failed_commit_is_told_to_whoever_waits_and_never_tried_again(tm
     journal = Journal(ThreadWriter(backend), Clock(), reasons.append)
     log = await new_log(journal)
     await log.durable(log.append([session_fact(title="kept")]))
-    reader = Reader(log, log.published, deltas=False)
+    reader = open_reader(log, log.published, deltas=False)
     backend.full = True
     head = log.append([session_fact(title="lost")])
     with pytest.raises(JournalPoisoned):

@@ -2,9 +2,9 @@
 
 from tests.journal.conftest import new_log
 from tests.journal.facts import body, decode, message_fact, read, session_fact
+from tests.journal.readers import open_reader
 from windlass.journal import view
 from windlass.journal.journal import Journal
-from windlass.journal.reader import Reader
 
 
 async def test_trimming_moves_the_floor_by_whole_commits(journal: Journal) -> None:
@@ -22,7 +22,7 @@ async def test_a_reader_below_the_floor_is_told_so(journal: Journal) -> None:
     log = await new_log(journal)
     for number in range(10):
         await log.durable(log.append([session_fact(title=str(number))]))
-    reader = Reader(log, 2, deltas=False)
+    reader = open_reader(log, 2, deltas=False)
     log.tail.clear(log.published)
     await journal.trim(retention_days=0, retention_bytes=10**9)
     (event,) = decode(await reader.next(0))
@@ -47,5 +47,5 @@ async def test_facts_after_the_floor_can_still_be_read(journal: Journal) -> None
         await log.durable(log.append([session_fact(title=str(number))]))
     await journal.trim(retention_days=0, retention_bytes=10**9)
     log.tail.clear(log.published)
-    events = await read(Reader(log, log.floor, deltas=False), log.published - log.floor)
+    events = await read(open_reader(log, log.floor, deltas=False), log.published - log.floor)
     assert [event["seq"] for event in events] == list(range(log.floor + 1, log.published + 1))

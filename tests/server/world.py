@@ -31,7 +31,7 @@ class World:
     def __init__(self, server: ServerProcess, directory: Path) -> None:
         self.server = server
         self.directory = directory
-        self.api = Api(server)
+        self.api = Api(server, keep_alive=False)  # a world may outlive a test, its connections may not
         self.ids: dict[str, str] = {}
         self._tap: EventTap | None = None
 

@@ -38,7 +38,7 @@ async def connected(server: ServerOptions) -> AsyncIterator[Client]:
 
 @asynccontextmanager
 async def opened(server: ServerOptions, directory: Path, *, yolo: bool = False) -> AsyncIterator[WorkspaceHandle]:
-    """The workspace of a directory, held while the command runs and released when it ends."""
+    """The workspace of a directory, held while the command runs. At its end this client says goodbye."""
     async with connected(server) as client:
         workspace = await client.open(directory, yolo=yolo)
         try:
@@ -47,4 +47,5 @@ async def opened(server: ServerOptions, directory: Path, *, yolo: bool = False) 
             # A server that is gone meanwhile must not turn a finished command into a failed one, nor hold it up.
             with suppress(WindlassError, TimeoutError):
                 async with asyncio.timeout(limits.CLIENT_GOODBYE_SECONDS):
-                    await workspace.close()
+                    # For good: a create of ours that is still on its way must not open it again behind us (R41).
+                    await client.retire()

@@ -1,9 +1,10 @@
 """A session's runs, in the order they were accepted: who is next, who is covered by a cancel, how each ends.
 
-Accept numbers increase. `cancel` is a mark at the highest number so far; cancelling one run is a flag on it. A run is
-*covered* when `number <= mark or cancel_requested`. That one comparison is the whole cancel-race design (R1-R11): a
-cancel cannot be lost, because whoever starts or ends a run compares; it cannot leak to a later prompt, because a later
-prompt has a higher number.
+A run is *covered* when its flag `cancel_requested` is set; `cancel` sets it on everything accepted so far, in one
+synchronous step. Those flags are the whole cancel-race design (R1-R11). A cancel cannot be lost: a run is in its lane
+from the moment it is accepted until it has ended, so the step finds it wherever it is on its way, and whoever starts or
+ends a run looks at the flag in the same step. It cannot leak to a later prompt: nothing of a cancel is kept but these
+flags, and a run that is accepted later begins without one.
 
 A cancel marks; it does not end. The active run is stopped by its owner and ended; covered runs behind it end in lane
 order after it.
@@ -100,7 +101,6 @@ class Lane:
 
     def __init__(self, session_id: str, next_number: int = 1) -> None:
         self.session_id = session_id
-        self.mark = 0
         self.active: Entry | None = None
         self._entries: dict[str, Entry] = {}
         self._next_number = next_number
@@ -119,7 +119,7 @@ class Lane:
         return self._entries.get(run_id)
 
     def covered(self, entry: Entry) -> bool:
-        return entry.number <= self.mark or entry.run.cancel_requested
+        return entry.run.cancel_requested
 
     @property
     def queued(self) -> list[Entry]:
@@ -138,7 +138,7 @@ class Lane:
     # -- deciding -----------------------------------------------------------------------------------------------------
 
     def accept(self, request: Request, by: By, now: str) -> Acceptance:
-        """Take a prompt in. It has its number from here on, so any later cancel covers it."""
+        """Take a prompt in. It is in the lane from here on, so any later cancel covers it."""
         facts: list[Fact] = []
         stopped: list[str] = []
         if self.is_busy and request.on_busy == "reject":
@@ -186,7 +186,6 @@ class Lane:
 
     def cancel(self, by: By) -> Cover:
         """Cover everything accepted so far, and nothing that comes later. On an idle lane: nothing at all (B06)."""
-        self.mark = self._next_number - 1
         return self._flag(self._entries.values(), by)
 
     def cancel_run(self, run_id: str, by: By) -> Cover:

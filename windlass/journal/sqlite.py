@@ -36,8 +36,12 @@ class SqliteBackend:
             raise JournalUnusable(f"{path} is a link. Remove it, or start with another --data-dir.")
         try:
             self._writer = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-            path.chmod(0o600)
-            self._batch = self._prepare(sync)
+            try:
+                path.chmod(0o600)
+                self._batch = self._prepare(sync)
+            except BaseException:
+                self._writer.close()
+                raise
         except sqlite3.Error as error:
             raise JournalUnusable(
                 f"{path} cannot be used: {error}. Free some space or mend the file, or start with another --data-dir."

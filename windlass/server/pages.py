@@ -1,5 +1,6 @@
 """What a browser is shown: the front page, and the API's documentation. Nothing is loaded from anywhere else."""
 
+import asyncio
 import html
 from typing import Any
 
@@ -31,7 +32,7 @@ async def front_page(state: State, request: Connection) -> Response[Any]:
     ticket = request.scope.get("windlass.ticket")
     if ticket is None:
         return _page("Windlass", _FRONT)
-    cookie = services.tickets.redeem(str(ticket))
+    cookie = await services.tickets.redeem(str(ticket))
     if cookie is None:
         raise Unauthorized("This ticket was used already or is too old. Ask for a new one.")
     value = f"{COOKIE}={cookie}; Path=/; HttpOnly; SameSite=Strict; Max-Age=31536000"
@@ -50,7 +51,8 @@ _FRONT = (
 async def docs_page() -> Response[str]:
     """Every route with its purpose, from the same document as /openapi.json."""
     rows = []
-    for path, methods in sorted(openapi.document()["paths"].items()):
+    document = await _document()
+    for path, methods in sorted(document["paths"].items()):
         for method, operation in methods.items():
             about = html.escape(operation.get("description") or operation.get("summary") or "")
             rows.append(f"<tr><td><code>{method.upper()}</code><td><code>{html.escape(path)}</code><td>{about}")
@@ -61,4 +63,9 @@ async def docs_page() -> Response[str]:
 
 @get("/openapi.json", include_in_schema=False)
 async def openapi_document() -> dict[str, Any]:
-    return openapi.document()
+    return await _document()
+
+
+async def _document() -> dict[str, Any]:
+    # In a thread: the first to ask waits some tenths of a second until it is made, and nobody else should.
+    return await asyncio.to_thread(openapi.document)

@@ -1,6 +1,8 @@
 """Single-use tickets: how a browser that cannot send a header gets a cookie."""
 
+import asyncio
 import secrets
+from pathlib import Path
 
 from windlass import limits
 from windlass.clock import Clock
@@ -30,13 +32,19 @@ class Tickets:
         self._tickets[ticket] = (now + limits.TICKET_SECONDS, "read" if scope == "read" else "operate")
         return ticket
 
-    def redeem(self, ticket: str) -> str | None:
+    async def redeem(self, ticket: str) -> str | None:
         """The cookie for a ticket, once; None for one that was used, is too old, or never was."""
         entry = self._tickets.pop(ticket, None)
         if entry is None or entry[0] <= self._clock.now():
             return None
-        browsers = [info.name for info in self._tokens.list() if info.name.startswith(_BROWSER)]
-        for name in browsers[: -limits.BROWSER_TOKENS + 1]:
-            self._tokens.revoke(name)  # the oldest: a browser that still needs it asks for a ticket again
-        # The cookie is a token of its own, so that it survives a restart and can be revoked by its name.
-        return self._tokens.create(f"{_BROWSER}{secrets.token_hex(4)}", entry[1])
+        # In a thread: it waits for the disk, and for a lock that the command line may hold.
+        return await asyncio.to_thread(_new_cookie, self._tokens.directory, entry[1])
+
+
+def _new_cookie(data_dir: Path, scope: Scope) -> str:
+    tokens = TokenStore(data_dir)  # the loop's own is not for two threads; it will see that the file has changed
+    browsers = [info.name for info in tokens.list() if info.name.startswith(_BROWSER)]
+    for name in browsers[: -limits.BROWSER_TOKENS + 1]:
+        tokens.revoke(name)  # the oldest: a browser that still needs it asks for a ticket again
+    # The cookie is a token of its own, so that it survives a restart and can be revoked by its name.
+    return tokens.create(f"{_BROWSER}{secrets.token_hex(4)}", scope)

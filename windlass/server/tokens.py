@@ -55,7 +55,7 @@ class TokenStore:
     """The tokens of a data directory. Another process may change the file: it is read again when it did."""
 
     def __init__(self, data_dir: Path) -> None:
-        self._directory = private_directory(data_dir)
+        self.directory = private_directory(data_dir)
         self._path = data_dir / "tokens.json"
         self._stamp: tuple[int, int, int] | None = None
         self._records: list[_Record] = []
@@ -88,7 +88,7 @@ class TokenStore:
 
     def first(self) -> str:
         """The secret of the first token, made with the data directory; kept beside it for clients of the same user."""
-        path = self._directory / "token"
+        path = self.directory / "token"
         if any(record.name == FIRST_TOKEN for record in self._records) and path.exists():
             return read_private(path).decode().strip()
         self.revoke(FIRST_TOKEN)
@@ -143,7 +143,7 @@ class TokenStore:
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
         """Nobody else changes the file meanwhile: a revoke must not be undone by someone who read before it."""
-        lock = os.open(self._directory / "tokens.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        lock = os.open(self.directory / "tokens.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)
             self._read()

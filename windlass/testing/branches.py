@@ -6,15 +6,18 @@ Counted from the history, so that the product knows nothing of it.
 from collections import Counter
 from typing import Any
 
-from windlass.testing.history import Ask, History
+from windlass.testing.history import Ask, Connection, History
 from windlass.testing.run_record import Records, RunRecord
 
 # Where systems of this kind have lost something. A change that makes one of these unreachable blinds the simulation.
 IMPORTANT = (
     "a cancel after the start and before it was on disk",
     "a cancel before the start",
+    "a cancel of a run that was not accepted yet",
     "a cancel between the executor's end and the run's",
     "a client retired during its create",
+    "a cursor at the floor",
+    "a cursor of another log",
     "a hold expired at the instant of an attach",
     "a permission expired unattended",
     "a permission granted by an earlier answer",
@@ -57,10 +60,19 @@ def branches(history: History, records: Records) -> Counter[str]:
     for connection in history.connections:
         carried = [connection.greeting, *(chunk.data for chunk in connection.chunks)]
         counted["a reset was sent"] += sum(data.count(b'{"type":"reset"') for data in carried)
+        _count_cursor(counted, history, connection)
     for _, _, _, what in history.lines:
         if isinstance(what, str) and what.startswith("server   ends: "):
             counted[f"the server ends: {what[15:]}"] += 1
     return +counted
+
+
+def _count_cursor(counted: Counter[str], history: History, connection: Connection) -> None:
+    ledger = history.ledgers[connection.workspace_id]
+    if connection.epoch not in ("", ledger.epoch):
+        counted["a cursor of another log"] += 1
+    elif connection.after and connection.after == ledger.floor(connection.opened):
+        counted["a cursor at the floor"] += 1
 
 
 def _permission(body: dict[str, Any]) -> str:
@@ -108,6 +120,10 @@ def _count_ask(counted: Counter[str], history: History, ask: Ask, records: Recor
             _count_repetition(counted, history, ask)
         case "answer" if ask.answer is False:
             _count_loser(counted, history, ask)
+        case "cancel_run" if ask.status == "answered":
+            record = records.find(ask.arguments["workspace"], ask.arguments["run_id"], ask.answered)
+            if record is not None and record.created.at > ask.asked:
+                counted["a cancel of a run that was not accepted yet"] += 1
         case "delete" if ask.status == "answered":
             runs = records.of_session(ask.arguments["workspace"], ask.arguments["session"])
             if any(run.terminal is not None and run.terminal.at > ask.asked for run in runs):

@@ -3,6 +3,7 @@
 An answer holds when what it says was on disk by then (I12) and comes true (I1, I5, I6).
 """
 
+from windlass import limits
 from windlass.testing.history import Ask, History
 from windlass.testing.run_record import Records, RunRecord
 
@@ -14,6 +15,7 @@ def check_cancels(history: History, records: Records) -> None:
     for record in records:
         if record.run.state == "canceled":
             _check_cause(history, record, records)
+            _check_stopped(history, record)
     for ask in history.asks:
         _check_answer(history, ask, records)
     _check_steps(history, records)
@@ -25,6 +27,20 @@ def _check_cause(history: History, record: RunRecord, records: Records) -> None:
     taker = records.find(record.ledger.id, record.taken_by, record.created.at) if record.taken_by else None
     if not causes and not (taker is not None and taker.run.state == "canceled"):
         history.violate("I5", f"{record} was cancelled, and nobody asked for that after it was sent")
+
+
+def _check_stopped(history: History, record: RunRecord) -> None:
+    """What was going on is stopped: it ends when it obeys, or when it is given up, and not when it likes (I5)."""
+    started, flagged, terminal = record.started, record.flagged, record.terminal
+    if started is None or flagged is None or terminal is None or record.taken_by or started.at > flagged.at:
+        return
+    seconds = terminal.stored.row.time - flagged.stored.row.time
+    if terminal.stored.life == flagged.stored.life and seconds > _stop_seconds():
+        history.violate("I5", f"{record} went on for {seconds:.2f} s after its cancel")
+
+
+def _stop_seconds() -> float:
+    return limits.STOP_ASK_SECONDS + limits.STOP_ABORT_SECONDS + 0.05
 
 
 def _may_cancel(ask: Ask, record: RunRecord) -> bool:

@@ -7,6 +7,7 @@ from windlass.testing.ledger import Ledger, Stored
 from windlass.testing.run_record import Records
 
 _SILENT_TOOLS = ("view",)  # allowed by a rule: nothing is asked, nothing is written
+_FORBIDDEN_TOOLS = ("forbidden",)  # denied by a rule, whatever else was granted
 
 
 def check_permissions(history: History, records: Records) -> None:
@@ -98,6 +99,8 @@ def _check_tools(history: History) -> None:
         decisions = [stored for stored in notifications.get(step.detail, []) if stored.at < step.at]
         if tool in _SILENT_TOOLS:
             continue
+        if tool in _FORBIDDEN_TOOLS:
+            history.violate("I10", f"{step} ran, which a rule forbids")
         if [stored.body["outcome"] for stored in decisions] != ["granted"]:
             history.violate("I10", f"{step} ran after {[stored.body['outcome'] for stored in decisions]}")
         elif decisions[0].body["by"]["name"] == "grant" and not _was_granted(history, decisions[0], tool, resource):

@@ -1,4 +1,7 @@
-"""What was read, checked: one path is one workspace, and nothing is served that is not on disk (I12, I18, B19)."""
+"""What was read, checked: one path is one workspace, and nothing is served that is not on disk (I12, I18, B19).
+
+And a client that said goodbye for good opens nothing any more, also not with a create that was on its way (R33, R34).
+"""
 
 from typing import Any
 
@@ -20,6 +23,8 @@ def check_reads(history: History) -> None:
             case "create":
                 if workspaces.setdefault(ask.arguments["path"], ask.answer) != ask.answer:
                     history.violate("I18", f"{ask} was answered {ask.answer}")
+                if history.retired.get(ask.client_id, ask.answered) < ask.answered:
+                    history.violate("I17", f"{ask} was answered after its client's goodbye (R33)")
             case "late_create":
                 history.violate("I17", f"{ask} came after the goodbye and was not refused (R34)")
             case "messages":

@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+from windlass import limits
 from windlass.testing.history import History
 from windlass.testing.run_record import Records, RunRecord
 
@@ -17,6 +18,8 @@ def check_runs(history: History, records: Records) -> None:
         _check_outcome(history, record, records)
         _check_silence(history, record)
     _check_order(history, records)
+    _check_bound(history, records)
+    _check_calls(history, records)
 
 
 # -- one run ----------------------------------------------------------------------------------------------------------
@@ -112,3 +115,28 @@ def _check_order(history: History, records: Records) -> None:
                 history.violate("I4", f"{record} started after #{newest[lane]}")
             active.add(record.id)
             newest[lane] = record.number
+
+
+def _check_bound(history: History, records: Records) -> None:
+    """No session ever has more runs that are not over than it may."""
+    waiting: dict[tuple[str, str], set[str]] = {}
+    facts = [(record, fact) for record in records for fact in record.states]
+    for record, fact in sorted(facts, key=lambda pair: pair[1].stored.row.seq):
+        lane = waiting.setdefault((record.ledger.id, record.session), set())
+        if fact.run.is_terminal:
+            lane.discard(record.id)
+        else:
+            lane.add(record.id)
+        if len(lane) > limits.QUEUE_PER_SESSION:
+            history.violate("bound", f"{record} was accepted into a full queue: {sorted(lane)}")
+            return
+
+
+def _check_calls(history: History, records: Records) -> None:
+    """Nothing is done for a run before its start is on disk (B04)."""
+    for step in history.steps:
+        if step.kind != "model":
+            continue
+        mine = [record for record in records if step.belongs_to(record.session, record.id)]
+        if not any(record.started is not None and record.started.at < step.at for record in mine):
+            history.violate("B04", f"{step} before its start was on disk")

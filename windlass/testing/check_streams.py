@@ -15,6 +15,7 @@ from windlass.wire.runs import TERMINAL_STATES
 _Event = dict[str, Any]
 _decode = msgspec.json.Decoder(_Event).decode
 _DATA = b"data: "
+_TOLD_SECONDS = 0.05  # longer than the loop waits to hear of a commit
 
 
 def check_streams(history: History) -> None:
@@ -44,6 +45,7 @@ class _Checked:
     """One connection: `expected` is the number of the fact that must come next."""
 
     def __init__(self, history: History, connection: Connection) -> None:
+        self._history = history
         self._ledger = history.ledgers[connection.workspace_id]
         self._connection = connection
         self._expected = 0
@@ -71,15 +73,29 @@ class _Checked:
         if hello["head"] and ledger.facts[hello["head"] - 1].at > connection.opened:
             raise StreamViolation("I12", f"hello told of #{hello['head']} before it was on disk")
         self._check_hello(hello)
+        self._check_floor(hello["floor"])
+        is_foreign = connection.epoch not in ("", ledger.epoch)
+        if is_foreign and len(greeting) == 1:
+            raise StreamViolation("I13", f"a place in the log {connection.epoch!r} was taken for one in this")
         if len(greeting) > 1:
             reset = greeting[1]["payload"]["payload"]
-            if connection.after is None or connection.after >= ledger.floor(connection.opened):
+            can_go_on = connection.after is None or connection.after >= ledger.floor(connection.opened)
+            if can_go_on and not is_foreign:
                 raise StreamViolation("I13", f"it was reset without need: {reset}")
             self._expected = reset["head"] + 1
         elif connection.after is None:
             self._expected = hello["head"] + 1
         else:
             self._expected = (connection.after or hello["floor"]) + 1
+
+    def _check_floor(self, told: int) -> None:
+        """Where the log begins is told soon after a trim, and not before it is on disk (B41)."""
+        connection, ledger = self._connection, self._ledger
+        known = ledger.floor_since(connection.opened_time - _TOLD_SECONDS)
+        if connection.opened_life in self._history.poisoned:
+            known = 0  # a disk that refused may have trimmed all the same, and nobody in this process can know
+        if not known <= told <= ledger.floor(connection.opened):
+            raise StreamViolation("B41", f"hello says the log begins after #{told}: {self._ledger.floors}")
 
     def _check_hello(self, hello: dict[str, Any]) -> None:
         """What it says is open is what was open at its head (B24)."""

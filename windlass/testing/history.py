@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from windlass.journal.encoding import fact_event
 from windlass.journal.records import FactRow, NewWorkspace, Record, Trim
-from windlass.testing.ledger import Ledger, Stored
+from windlass.testing.ledger import Floor, Ledger, Stored
 
 AskStatus = Literal["pending", "answered", "refused", "given up", "lost"]
 StepKind = Literal["model", "ask", "tool", "end"]
@@ -86,14 +86,16 @@ class Chunk(NamedTuple):
 
 
 class Connection:
-    """One stream of a client: where it wanted to go on from, and everything it was sent."""
+    """One stream of a client: where it wanted to go on from (of which log), and everything it was sent."""
 
-    def __init__(self, client_id: str, workspace_id: str, after: int | None, deltas: bool) -> None:
+    def __init__(self, client_id: str, workspace_id: str, after: int | None, epoch: str, deltas: bool) -> None:
         self.client_id = client_id
         self.workspace_id = workspace_id
         self.after = after
+        self.epoch = epoch
         self.deltas = deltas
         self.opened = 0
+        self.opened_time = 0.0
         self.opened_life = 0
         self.greeting = b""
         self.chunks: list[Chunk] = []
@@ -120,6 +122,8 @@ class History:
         self.violations: list[Violation] = []
         self.problems: list[BaseException] = []  # what broke, with its traceback
         self.counted: dict[str, int] = {}
+        self.poisoned: set[int] = set()  # lives whose disk refused, also if it had written
+        self.retired: dict[str, int] = {}  # client -> where it said goodbye for good
         self._at = 0
 
     def place(self, what: object) -> int:
@@ -134,6 +138,9 @@ class History:
 
     def count(self, branch: str) -> None:
         self.counted[branch] = self.counted.get(branch, 0) + 1
+
+    def goodbye(self, client_id: str) -> None:
+        self.retired[client_id] = self.place(f"{client_id} retires")
 
     def violate(self, invariant: str, text: str) -> None:
         violation = Violation(invariant, text)
@@ -157,7 +164,7 @@ class History:
         self.steps.append(step)
 
     def opened(self, connection: Connection) -> None:
-        connection.opened_life = self.life
+        connection.opened_life, connection.opened_time = self.life, self.time()
         connection.opened = self.place(connection)
         self.connections.append(connection)
 
@@ -180,7 +187,7 @@ class History:
                 case NewWorkspace():
                     self.ledgers[record.id] = Ledger(record)
                 case Trim():
-                    self.ledgers[record.workspace].floors.append((self._at, record.floor))
+                    self.ledgers[record.workspace].floors.append(Floor(self._at, self.time(), record.floor))
                 case _:
                     pass
 

@@ -1,6 +1,6 @@
 """The disk, as a simulation remembers it: every fact that was ever committed, also those trimmed or emptied since."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -39,6 +39,14 @@ def _told(stored: Stored) -> str:
     return f"{told}{parts}{flagged}" + (f" run={run}" if run else "")
 
 
+class Floor(NamedTuple):
+    """A trim: from here on the log begins after `seq`."""
+
+    at: int
+    time: float
+    seq: int
+
+
 class Ledger:
     """One workspace's log as it was committed, fact by fact; nothing is ever taken out of this copy."""
 
@@ -47,12 +55,16 @@ class Ledger:
         self.path = workspace.path
         self.epoch = workspace.epoch
         self.facts: list[Stored] = []
-        self.floors: list[tuple[int, int]] = []  # (at, floor)
+        self.floors: list[Floor] = []
         self.deleted: dict[str, int] = {}  # session -> at
         self.open_runs: dict[str, str] = {}  # run -> state, of those that are not over
 
     def floor(self, at: int) -> int:
-        return max((floor for when, floor in self.floors if when <= at), default=0)
+        return max((floor.seq for floor in self.floors if floor.at <= at), default=0)
+
+    def floor_since(self, time: float) -> int:
+        """The floor that had been on disk at this time already."""
+        return max((floor.seq for floor in self.floors if floor.time <= time), default=0)
 
     def add(self, stored: Stored) -> None:
         self.facts.append(stored)

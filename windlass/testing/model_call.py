@@ -28,6 +28,11 @@ class ModelCall:
         self._closed = asyncio.Event()
         self._tools = 0
 
+    @property
+    def transport(self) -> asyncio.Transport | None:
+        """The connection it came on, while that is open."""
+        return self._http_request.transport
+
     async def say(self, text: str) -> None:
         await self._delta({"content": text})
 

@@ -67,6 +67,14 @@ class ModelServer:
         """From now on answer by itself: `reply(request)` gives the steps. None: give the calls to the test again."""
         self._reply = reply
 
+    def hang_up(self) -> None:
+        """Close the connections on which nothing is asked, as a provider does with idle ones."""
+        assert self._runner is not None and self._runner.server is not None
+        busy = {call.transport for call in self._open}
+        for connection in self._runner.server.connections:
+            if connection.transport not in busy:
+                connection.force_close()
+
     @property
     def open_calls(self) -> int:
         """How many requests have neither been answered to the end nor dropped."""

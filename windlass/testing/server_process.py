@@ -18,11 +18,15 @@ from typing import Any
 
 import aiohttp
 
+from windlass.testing.watched_program import SIGN
+
 WAIT_SECONDS = 20.0  # the longest a test waits for anything: the machine may be busy with other tests
 
 
 class ServerProcess:
     """`windlass serve` as a child process. `start`, `stop` (SIGTERM), `kill` (SIGKILL), and start again."""
+
+    program = "windlass"  # the module that is run; tests run `windlass.testing.watched_program`
 
     def __init__(self, directory: Path, *arguments: str, config: str = "", listen: str = "127.0.0.1:0") -> None:
         self.directory = directory
@@ -46,7 +50,7 @@ class ServerProcess:
     async def start(self, environment: dict[str, str] | None = None) -> "ServerProcess":
         """Start the process and return when it accepts connections."""
         self._ready_file.unlink(missing_ok=True)
-        argv = [sys.executable, "-m", "windlass", "serve", "--listen", self._listen]
+        argv = [sys.executable, "-m", self.program, "serve", "--listen", self._listen]
         argv += ["--data-dir", str(self.data_dir), "--config", str(self.config_file)]
         argv += ["--ready-file", str(self._ready_file), *self._arguments]
         self._process = self._launch(argv, environment or {})
@@ -76,6 +80,8 @@ class ServerProcess:
         process = self._process
         assert process is not None
         await until(lambda: process.poll() is not None, "the server has ended", seconds)
+        blocking = [line for line in self.log().splitlines() if line.startswith(SIGN)]
+        assert not blocking, "\n".join(blocking)
         return process.returncode
 
     async def stop(self) -> int:
@@ -104,11 +110,13 @@ class ServerProcess:
 class Api:
     """One client of a server: its own UUID, its own connections, plain JSON in and out."""
 
-    def __init__(self, server: ServerProcess, token: str | None = None) -> None:
+    def __init__(self, server: ServerProcess, token: str | None = None, *, keep_alive: bool = True) -> None:
+        """`keep_alive`: whether connections stay open between requests, which outlast the test that made them."""
         self.server = server
         self.client_id = str(uuid.uuid4())
         self.token = server.token if token is None else token
-        self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=WAIT_SECONDS))
+        connector = aiohttp.TCPConnector(force_close=not keep_alive)
+        self._session = aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(total=WAIT_SECONDS))
         self.workspace_id = ""
 
     async def __aenter__(self) -> "Api":

@@ -17,6 +17,7 @@ from windlass.wire.permissions import By
 
 _PAUSES = (0.0, 0.01, 0.01, 0.02, 0.05, 0.1, 0.3)
 _MOST_STREAMS = 2
+_LOST_EPOCH = "lost"  # of a log that is no more, as a client remembers it after a backup was put in its place
 
 
 class SimClient(SimRequests):
@@ -125,6 +126,11 @@ class SimClient(SimRequests):
         cursor = self._cursors.get(path) if start < 0.7 else None
         if start > 0.95:
             cursor = Cursor("", 0)
+        elif start > 0.92:
+            cursor = Cursor(_LOST_EPOCH, self._rng.choice((0, 1, workspace.log.published)))
+        elif start > 0.89:
+            # As one that was away for so long that the log begins just where it left.
+            cursor = Cursor(workspace.log.epoch, max(0, workspace.log.floor + self._rng.choice((-1, 0, 0))))
         follow = self._follow(path, workspace, cursor, deltas=self._rng.random() < 0.6)
         self._following.append(asyncio.create_task(follow, name=f"{self.id} stream of {workspace.id}"))
 
@@ -178,15 +184,21 @@ class SimClient(SimRequests):
             task.result()
 
     async def _release(self, path: str, workspace: Workspace) -> None:
+        if self._rng.random() < 0.5:
+            # Something is still on its way to the disk when the workspace closes.
+            self._spawn(self._rename(path, workspace))
+            await asyncio.sleep(0)
         self._goodbyes += 1
         self._world.history.place(f"{self.id} releases {workspace.id}")
         workspace.attendance.release(self.id)
+        if workspace.closed:
+            await self._create(path)
 
     async def _retire(self, path: str, workspace: Workspace | None) -> None:
         self._goodbyes += 1
         if self._claimed:
             self._world.history.count("a client retired during its create")
-        self._world.history.place(f"{self.id} retires")
+        self._world.history.goodbye(self.id)
         self._server.registry.retire(self.id)
         id = self.id
         self._lives += 1
@@ -218,7 +230,7 @@ _ACTIONS = {
     "look": 3,
     "rename": 1,
     "delete": 2,
-    "release": 1,
+    "release": 2,
     "retire": 2,
     "skip": 1,
     "trim": 1,

@@ -27,17 +27,29 @@ from windlass.wire.run_events import Step as StepEvent
 from windlass.wire.runs import Usage
 from windlass.wire.sessions import Todo
 
-Temper = Literal["good", "slow to stop", "never stops", "raises", "fails", "nonsense", "stops itself"]
+Temper = Literal[
+    "good",
+    "slow to stop",
+    "never stops",
+    "raises",
+    "fails",
+    "nonsense",
+    "stops itself",
+    "thinks long",
+    "claims its end",
+]
 _TEMPERS: tuple[Temper, ...] = (
     *("good",) * 40,
     *("slow to stop",) * 8,
+    *("claims its end",) * 4,
     *("never stops",) * 2,
-    *("raises", "raises", "fails", "fails", "nonsense", "stops itself"),
+    *("raises", "raises", "fails", "fails", "nonsense", "stops itself", "thinks long", "thinks long"),
 )
 _PAUSES = (0.0, 0.0, 0.01, 0.01, 0.02, 0.05)
 _WORDS = ("rope ", "sail ", "mast\n", "keel ", "ahoy é ", "日本 ", "knot ")
 _TOOLS = ("bash", "bash", "edit", "view", "forbidden")
 _RESOURCES = ("make", "make test")
+_THINKING_SECONDS = 3.0  # longer than anything else: only a cancel that reaches the model ends it sooner
 _STUBBORN_SECONDS = 4.0  # longer than a run is given to stop, shorter than a simulation waits for its end
 Result = TypeVar("Result")
 
@@ -79,12 +91,12 @@ class _Played:
         self._world.history.stepped(self._spec.session_id, self._spec.run_id, kind, detail, self._cancel.requested)
 
     async def run(self) -> RunOutcome:
-        if self._temper not in ("slow to stop", "never stops"):
+        if self._temper not in ("slow to stop", "never stops", "claims its end"):
             return await self._all_steps()
         try:
             return await self._all_steps()
         except asyncio.CancelledError:
-            return await self._linger()
+            return RunOutcome("completed") if self._temper == "claims its end" else await self._linger()
 
     async def _linger(self) -> RunOutcome:
         """It was told to stop and does not: a little later, or far too late, it tries to go on."""
@@ -142,7 +154,7 @@ class _Played:
     async def _answer(self, last: bool) -> list[ToolCallData]:
         rng = self._rng
         self.note("model", "called")
-        await self._pause()
+        await asyncio.sleep(_THINKING_SECONDS if self._temper == "thinks long" else rng.choice(_PAUSES))
         id = self._world.new_id("msg")
         self._events.emit(MessageStart(id, "assistant", "model", "simulated"))
         parts = await self._stream(id)
@@ -188,8 +200,20 @@ class _Played:
             # Not a group: its end waits for its tasks, which a process that is killed cannot do.
             await asyncio.gather(*(self._run_tool(call) for call in calls))
             return
+        if len(calls) > 1 and self._rng.random() < 0.5:
+            await self._run_apart(calls)
+            return
         for call in calls:
             await self._run_tool(call)
+
+    async def _run_apart(self, calls: list[ToolCallData]) -> None:
+        """In tasks of its own that are not cancelled with it: whatever they wait for must come to an end by itself."""
+        tasks = [asyncio.create_task(self._run_tool(call), name=f"tool {call.id}") for call in calls]
+        for task in tasks:
+            task.add_done_callback(_look)
+        await asyncio.wait(tasks)
+        for task in tasks:
+            task.result()
 
     async def _run_tool(self, call: ToolCallData) -> None:
         verdict = await self._events.approve(self._ask(call.id, call.name))
@@ -208,3 +232,8 @@ class _Played:
 
     async def _pause(self) -> None:
         await asyncio.sleep(self._rng.choice(_PAUSES))
+
+
+def _look(task: "asyncio.Task[None]") -> None:
+    if not task.cancelled():
+        task.exception()  # the run it belongs to may be over, and then nobody else looks

@@ -48,7 +48,7 @@ class SimProcess:
         if self._life.end in ("crash", "commit"):
             loop.call_later(self._life.seconds, self._server.die, "killed")
         try:
-            await self._server.registry.recover()
+            await self._recover()
         except JournalPoisoned:
             await asyncio.sleep(_END_SECONDS)  # it leaves by itself, long before this is over
         for client in self._clients:
@@ -61,6 +61,19 @@ class SimProcess:
         elif self._life.end == "follow":
             await self._follow_the_clients(living)
         await self._stop(living)
+
+    async def _recover(self) -> None:
+        """Before the first client comes, every run that was going on in an earlier process has ended (B02)."""
+        broken_off = [
+            (ledger, run_id)
+            for ledger in self._history.ledgers.values()
+            for run_id, state in ledger.open_runs.items()
+            if state in ("running", "waiting")
+        ]
+        await self._server.registry.recover()
+        for ledger, run_id in broken_off:
+            if run_id in ledger.open_runs:
+                self._history.violate("I1", f"{run_id} was going on when the server ended, and nobody ended it")
 
     # -- in peace -----------------------------------------------------------------------------------------------------
 
@@ -76,6 +89,11 @@ class SimProcess:
                 stream.complete()
         for client in self._clients:
             await client.hang_up()
+        await self._check_quiet()
+        await self._clients[0].come_back(0.0)  # perhaps to hang up while the workspace is being opened
+        await self._check_quiet()
+
+    async def _check_quiet(self) -> None:
         await asyncio.sleep(_GRACES_SECONDS)
         if not self._server.registry.is_idle:
             self._history.violate("I17", "a workspace that nobody holds and that has no run stays open")
@@ -136,7 +154,11 @@ class SimProcess:
             asyncio.get_running_loop().call_later(_LINGER_SECONDS, self._leave_if_idle)
 
     def _leave_if_idle(self) -> None:
-        self._server.registry.leave_if_idle()
+        if self._server.registry.leaving or not self._server.registry.leave_if_idle():
+            return
+        for ask in self._history.asks:
+            if ask.kind == "create" and ask.status == "pending":
+                self._history.violate("I17", f"the server decided to leave under {ask}")
 
     # -- leaving ------------------------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from windlass.wire.runs import OnBusy
 
 _ANSWER_PAUSES = (0.0, 0.0, 0.01, 0.02, 0.1)
 _PATIENCE_SECONDS = 0.01
+_CREATE_HURRY = 0.12  # opening takes long, and who hangs up in the middle of it leaves something half done
 _ON_BUSY: tuple[OnBusy, ...] = ("enqueue", "enqueue", "enqueue", "steer", "steer", "interrupt", "reject")
 _ANSWERS: tuple[Action, ...] = ("allow", "allow", "allow_session", "deny")
 _MOST_SESSIONS = 3
@@ -49,7 +50,8 @@ class SimRequests:
 
     async def _ask(self, kind: str, call: Callable[[], Awaitable[Any]], **arguments: Any) -> Any:
         """The answer, or None when it was refused or not waited for: now and then a client hangs up at once."""
-        patience = _PATIENCE_SECONDS if self._rng.random() < self._hurry else None
+        hurry = max(self._hurry, _CREATE_HURRY) if kind == "create" else self._hurry
+        patience = _PATIENCE_SECONDS if self._rng.random() < hurry else None
         ask = await self._server.ask(self.id, kind, arguments, call, patience)
         return ask.answer if ask.status == "answered" else None
 
@@ -95,6 +97,8 @@ class SimRequests:
             self._spawn(self._send(workspace, body))
         if self._rng.random() < 0.05:
             self._spawn(self._cancel(path, workspace))
+        if self._rng.random() < 0.05 and body.run_id:
+            self._spawn(self._cancel_run(path, workspace, body.run_id))  # it may not have been accepted yet
         await self._send(workspace, body)
 
     def _body(self, session_id: str) -> Prompt:
@@ -130,8 +134,8 @@ class SimRequests:
     def _run_id(self) -> str:
         return self._rng.choice(self._world.run_ids[-4:] or ["run-unknown"])
 
-    async def _cancel_run(self, path: str, workspace: Workspace) -> None:
-        run_id = self._run_id()
+    async def _cancel_run(self, path: str, workspace: Workspace, run_id: str = "") -> None:
+        run_id = run_id or self._run_id()
         await self._ask(
             "cancel_run", lambda: workspace.cancel_run(run_id, self.by), workspace=workspace.id, run_id=run_id
         )

@@ -94,6 +94,7 @@ class SimServer:
 
     def on_poison(self, reason: str) -> None:
         self.poisoned = True
+        self.world.history.poisoned.add(self.world.history.life)
         self.world.history.place(f"server   poisoned: {reason}")
         if not self.writer.fault_happened:
             self.world.history.violate("I12", f"the disk was fine, and a commit failed: {reason}")

@@ -39,7 +39,8 @@ class SimStream:
         self._slow = rng.random() < 0.25
         self._on_question = on_question
         self._may_close = may_close
-        self._connection = Connection(client_id, workspace.id, None if cursor is None else cursor.seq, deltas)
+        after, epoch = (None, "") if cursor is None else (cursor.seq, cursor.epoch)
+        self._connection = Connection(client_id, workspace.id, after, epoch, deltas)
         self._subscription = Subscription(workspace, client_id, cursor, deltas)
         self._connection.greeting = self._subscription.greeting
         history.opened(self._connection)
@@ -57,7 +58,14 @@ class SimStream:
                 if self._slow:
                     await asyncio.sleep(self._rng.choice(_SLOW_SECONDS))
         finally:
-            self._subscription.close()
+            self._close()
+
+    def _close(self) -> None:
+        """The link is gone. That alone never closes a workspace: its client has a moment to come back (R39)."""
+        was_claimed = self._subscription.is_attached and not self.workspace.closed
+        self._subscription.close()
+        if was_claimed and self.workspace.closed and not self._may_close():
+            self._history.violate("I17", f"{self.workspace.id} was closed when {self.client_id}'s stream dropped")
 
     async def _take(self) -> bytes:
         reader = self._subscription._reader

@@ -1,0 +1,74 @@
+"""The real registry over a real SQLite file and its real thread; only what an executor does is decided by the test."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, Self
+
+from windlass.clock import Clock
+from windlass.config import Config
+from windlass.engine.context import Context, ExecutorFactory, Graces
+from windlass.engine.registry import Registry
+from windlass.engine.workspace import Workspace
+from windlass.ids import new_id
+from windlass.journal import view
+from windlass.journal.journal import Journal
+from windlass.journal.records import FactRow
+from windlass.journal.sqlite import SqliteBackend
+from windlass.journal.writer import ThreadWriter
+from windlass.wire.execution import Cancel, Events, RunOutcome, RunSpec, Steer
+from windlass.wire.http import Prompt
+from windlass.wire.permissions import By
+
+BY = By("tester")
+
+
+class Playing:
+    """An executor that does what the test wrote for it."""
+
+    def __init__(self, play: Callable[[Events], Awaitable[RunOutcome]]) -> None:
+        self._play = play
+
+    async def run(self, spec: RunSpec, events: Events, steer: Steer, cancel: Cancel) -> RunOutcome:
+        return await self._play(events)
+
+
+def nobody_runs(*_: object) -> Playing:
+    raise AssertionError("this test has no runs")
+
+
+class EngineWorld:
+    """`registry` is open until the world is left. `path` is a directory nobody has opened yet."""
+
+    def __init__(self, root: Path, executor: ExecutorFactory) -> None:
+        (root / "data").mkdir()
+        (root / "project").mkdir()
+        self.path = str(root / "project")
+        self.journal = Journal(ThreadWriter(SqliteBackend(root / "data" / "journal.db")), Clock(), lambda reason: None)
+        context = Context(self.journal, Clock(), Config(model="x/y"), executor, Graces(30, 10), new_id)
+        self.registry = Registry(context, str(root / "data"))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self.registry.drain(0.0)
+        await self.journal.close()
+
+    async def open(self, client_id: str = "client") -> Workspace:
+        return await self.registry.create(self.path, client_id, BY)
+
+    async def ran(self, workspace: Workspace) -> tuple[str, str]:
+        """Run one prompt to its end; the ids of its session and of the run."""
+        session = await workspace.create_session("", BY)
+        accepted = await workspace.prompt(Prompt(session_id=session.id, prompt="go"), BY)
+        async with asyncio.timeout(10):
+            while workspace.is_busy:
+                await workspace.log.changed(asyncio.get_running_loop().create_future())
+            await workspace.log.durable(workspace.log.head)
+        return session.id, accepted.run_id
+
+    async def facts(self, workspace: Workspace, kind: str) -> list[FactRow]:
+        """What is on disk of this kind, in order."""
+        rows: Any = await self.journal.read(view.facts, workspace.id, 0, workspace.log.published)
+        return [row for row in rows if row.kind == kind]
