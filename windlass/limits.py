@@ -54,7 +54,8 @@ MODEL_TURN_BYTES = 8 * KIB  # of one stream in one turn: some forty tokens, half
 MODEL_INBOX_BYTES = 64 * KIB  # of one stream that wait for their round; then its socket waits, and its provider
 MODEL_ROUND_SECONDS = 0.010  # at most between two rounds, in a flood; nobody sees ten milliseconds
 MODEL_ROUND_SECONDS_PER_ARRIVAL = 0.002  # in the round before: below some 500 tokens a second nothing waits
-MODEL_ROUND_WORK_SECONDS = 0.001  # then everyone else has a turn, however much is waiting
+MODEL_ROUND_WORK_SECONDS = 0.003  # then everyone else has a turn
+MODEL_ROUND_MORE_SECONDS = 0.001  # of each turn after that: we are behind, and a cancel must get through
 MODEL_TRAILER_SECONDS = 0.1  # for the end of a body after its last event, so that the connection can be used again
 MODEL_CONNECTIONS = 1_000  # to one provider; each is a run that is streaming
 TEST_MODEL_CALLS = 1_000  # kept by the model server for tests; a test that leaves more waiting is not looking
@@ -75,19 +76,19 @@ CLIENTS_PER_WORKSPACE = 1_000
 
 # -- journal and streams ----------------------------------------------------------------------------------------------
 TAIL_BYTES = 4 * MIB  # of encoded events kept in memory for a workspace; further behind is read from disk
-STREAM_WRITE_BYTES = 24 * KIB  # one write to one reader; a phone asleep must cost less than a photo
+STREAM_WRITE_BYTES = 32 * KIB  # one write to one reader; a phone asleep must cost less than a photo
 STREAM_BUFFER_BYTES = 16 * KIB  # that wait in our memory for one connection; then whoever writes to it waits
-STREAM_YIELD_EVENTS = 64  # a reader that catches up lets the others run this often
+STREAM_YIELD_EVENTS = 256  # a reader that catches up lets the others run this often
 JOINED_CHUNKS = 16  # of one write each, kept until the next wake-up for readers at the same place
 PAGE_FACTS = 500  # facts read from disk at once for a reader that is behind
 SHARED_PAGES = 16  # kept of one log, for readers that are behind at the same place
 PAGE_BYTES = 24 * KIB  # a page is one write, and is what a reader that stopped reading holds, twice over
 HEARTBEAT_SECONDS = 10.0  # the wire promises 15
-# While a workspace is busy, text is published at most this often; less than a round of the models, or each flush would
-# just miss one and come a whole round later.
-DELTA_FLUSH_SECONDS = 0.008
-DELTA_FLUSH_SECONDS_PER_EVENT = 0.001  # in the flush before: the first word of an answer need not wait for the eighth
-DELTA_FLUSH_SECONDS_PER_READER = 0.0001  # each of them is a write to a socket
+# After text was published, the next waits: for each event of it, so that a flood goes out in fewer pieces, and for each
+# reader about as long as writing to it takes, so that there is time for something else.
+DELTA_FLUSH_SECONDS_PER_EVENT = 0.001
+DELTA_FLUSH_SECONDS = 0.004  # at most, for the events
+DELTA_FLUSH_SECONDS_PER_READER = 0.00002
 CHECKPOINT_SLICE_SECONDS = 0.004  # of work on checkpoints, then everyone else has a turn
 WHOLE_MESSAGE_SECONDS = 1 / 30  # a reader without deltas gets at most 30 flushes a second
 WHOLE_MESSAGE_BYTES_PER_SECOND = 512 * KIB  # and fewer the longer the message is, so that bytes stay bounded

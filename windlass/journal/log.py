@@ -225,9 +225,9 @@ class Log:
             self._pending.popleft()
             events += 1
         if events:
-            pause = events * limits.DELTA_FLUSH_SECONDS_PER_EVENT
+            pause = min(events * limits.DELTA_FLUSH_SECONDS_PER_EVENT, limits.DELTA_FLUSH_SECONDS)
             pause += len(self._wakers) * limits.DELTA_FLUSH_SECONDS_PER_READER
-            self._flush_not_before = asyncio.get_running_loop().time() + min(pause, limits.DELTA_FLUSH_SECONDS)
+            self._flush_not_before = asyncio.get_running_loop().time() + pause
             self.wake()
 
     def _publish_delta(self, slot: _StagedDelta) -> None:

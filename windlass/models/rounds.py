@@ -26,6 +26,7 @@ class Rounds:
         self._waiting: deque[tuple[Receiver, bytes]] = deque()
         self._next: asyncio.Handle | None = None
         self._not_before = 0.0
+        self._is_behind = False
 
     def add(self, receiver: Receiver, received: bytes) -> None:
         self._waiting.append((receiver, received))
@@ -40,7 +41,8 @@ class Rounds:
 
     def _go(self) -> None:
         time = self._loop.time
-        until = time() + limits.MODEL_ROUND_WORK_SECONDS
+        work = limits.MODEL_ROUND_MORE_SECONDS if self._is_behind else limits.MODEL_ROUND_WORK_SECONDS
+        until = time() + work
         arrivals = len(self._waiting)
         while self._waiting:
             receiver, received = self._waiting.popleft()
@@ -49,5 +51,6 @@ class Rounds:
                 break
         pause = min(limits.MODEL_ROUND_SECONDS, arrivals * limits.MODEL_ROUND_SECONDS_PER_ARRIVAL)
         self._not_before = time() + pause
+        self._is_behind = bool(self._waiting)
         # Soon and not at once: in between the loop looks at every socket, a cancel among them.
-        self._next = self._loop.call_soon(self._go) if self._waiting else None
+        self._next = self._loop.call_soon(self._go) if self._is_behind else None
