@@ -57,6 +57,7 @@ MODEL_ROUND_SECONDS_PER_ARRIVAL = 0.002  # in the round before: below some 500 t
 MODEL_ROUND_WORK_SECONDS = 0.003  # then everyone else has a turn
 MODEL_ROUND_MORE_SECONDS = 0.001  # of each turn after that: we are behind, and a cancel must get through
 MODEL_TRAILER_SECONDS = 0.1  # for the end of a body after its last event, so that the connection can be used again
+MODEL_IDLE_SECONDS = 15.0  # that a connection is kept for the next step; a tool between two steps is mostly quicker
 MODEL_CONNECTIONS = 1_000  # to one provider; each is a run that is streaming
 TEST_MODEL_CALLS = 1_000  # kept by the model server for tests; a test that leaves more waiting is not looking
 MODEL_RETRY_AFTER_SECONDS = 120.0  # what a provider may ask us to wait: a quota per minute; for longer, people decide

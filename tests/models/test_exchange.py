@@ -159,6 +159,40 @@ async def test_a_provider_that_is_faster_than_we_are_has_to_wait(
     assert max(waiting) < limits.MODEL_INBOX_BYTES + 512 * 1024  # and what one read of a socket gives
 
 
+async def test_a_connection_that_nobody_uses_is_closed(
+    raw_server: RawServer, open_model: OpenModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise a router that forgot it would swallow the next prompt, and the run would wait for minutes."""
+    monkeypatch.setattr(limits, "MODEL_IDLE_SECONDS", 0.05)
+    closed = asyncio.Event()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(_WHOLE)
+        assert await reader.read() == b""
+        closed.set()
+
+    model = open_model(await raw_server(answer))
+    assert text_of(await collect(model, request())) == "word "
+    async with asyncio.timeout(5):
+        await closed.wait()
+
+
+async def test_an_error_at_the_very_end_drops_the_connection(raw_server: RawServer, open_model: OpenModel) -> None:
+    """Otherwise each such answer would leave a socket open that nobody knows of."""
+    dropped = asyncio.Event()
+    unfinished = _EVENTS + chunk(b'data: {"error": {"message": "overloaded"}}') + b"0\r\n\r\n"
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(unfinished)
+        await reader.read()
+        dropped.set()
+
+    with pytest.raises(ModelError, match="overloaded"):
+        await collect(open_model(await raw_server(answer)), request())
+    async with asyncio.timeout(5):
+        await dropped.wait()
+
+
 @pytest.mark.parametrize("key", ["two\r\nX-Evil: lines", "nul\0", "kéy"])
 async def test_a_key_that_cannot_be_a_header_is_refused(raw_server: RawServer, open_model: OpenModel, key: str) -> None:
     """Otherwise a line break in a pasted key would put headers of its own into every request (A39)."""

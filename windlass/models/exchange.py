@@ -54,7 +54,10 @@ class Exchange(asyncio.Protocol):
     async def send(self, request: bytes, take: Callable[[bytes], None]) -> None:
         """Send, and call `take` with each event's data until the answer is over. Raises what `take` raises, Broken, or
         TimeoutError after too long a silence. An answer that is no event stream is in `head` and `body` instead."""
-        assert self._transport is not None and self.is_idle
+        if self._transport is None or not self.is_open:
+            raise Broken("connection closed")  # between its making and now: nobody would tell us again
+        assert self.is_idle
+        self._stop_timer()
         self.head, self.body = Head(), bytearray()
         self.is_idle, self.silent = False, True
         self._take = take
@@ -68,18 +71,28 @@ class Exchange(asyncio.Protocol):
         self._transport.write(request)
         try:
             await self._over
+        except BaseException:
+            self.close()  # cancelled, or failed half-way: what is still on its way belongs to nobody
+            raise
         finally:
-            self._timer.cancel()
+            self._stop_timer()
             self._over = None
-            if not self.is_idle:
-                # Cancelled, or failed half-way: what is still on its way belongs to nobody.
-                self.close()
+        if self.is_idle and self.is_open:
+            # Routers on the way forget a connection that is silent for long, and do not say so.
+            self._timer = self._loop.call_later(limits.MODEL_IDLE_SECONDS, self.close)
+        else:
+            self.close()
 
     def close(self) -> None:
         """Drop the connection at once: whoever listened is gone, and the provider need not go on."""
         self.is_open = False
+        self._stop_timer()
         if self._transport is not None:
             self._transport.abort()
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
 
     def _end(self, error: Exception | None = None) -> None:
         if self._over is not None and not self._over.done():
@@ -114,6 +127,8 @@ class Exchange(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self.is_open = False
+        if self._over is None:
+            self._stop_timer()
         # Behind the bytes that came before it, which may hold the end of the answer.
         self._rounds.add(self, b"")
 
@@ -187,8 +202,7 @@ class Exchange(asyncio.Protocol):
     def _await_trailer(self) -> None:
         """Wait a moment for the end of the body: only one read to its end leaves the connection to the next step."""
         self._done = True
-        assert self._timer is not None
-        self._timer.cancel()
+        self._stop_timer()
         self._timer = self._loop.call_later(limits.MODEL_TRAILER_SECONDS, self._end)
 
     def _keep(self, data: bytes) -> None:

@@ -79,7 +79,7 @@ class EventStreams:
             exchange = await self._connect()
             await exchange.send(request, take)
         if exchange.is_idle and exchange.is_open:
-            self._idle.append(exchange)
+            self._idle = [*(kept for kept in self._idle if kept.is_open), exchange]
         return exchange
 
     def _take_idle(self) -> Exchange | None:
@@ -151,10 +151,11 @@ class EventStreams:
         return parts.scheme, host, port
 
     def _request(self, path: str, body: bytes) -> bytes:
-        _, host, port = self._address
+        scheme, host, port = self._address
         bracketed = f"[{host}]" if ":" in host else host
+        usual = port == (443 if scheme == "https" else 80)
         lines = {
-            "Host": f"{bracketed}:{port}",
+            "Host": bracketed if usual else f"{bracketed}:{port}",
             **self._headers,
             "Accept": "text/event-stream",
             "Accept-Encoding": "identity",
