@@ -65,18 +65,20 @@ class Exchange(asyncio.Protocol):
         self._head_bytes = 0
         self._done = False
         self._parser = httptools.HttpResponseParser(self)
-        self._over = self._loop.create_future()
+        over = self._over = self._loop.create_future()
         self._heard_at = self._loop.time()
         self._timer = self._loop.call_later(self._silence_seconds, self._look)
         self._transport.write(request)
         try:
-            await self._over
+            await over
         except BaseException:
             self.close()  # cancelled, or failed half-way: what is still on its way belongs to nobody
             raise
         finally:
             self._stop_timer()
             self._over = None
+            if over.done() and not over.cancelled():
+                over.exception()  # looked at, or a cancel that came in the same moment leaves a warning in the log
         if self.is_idle and self.is_open:
             # Routers on the way forget a connection that is silent for long, and do not say so.
             self._timer = self._loop.call_later(limits.MODEL_IDLE_SECONDS, self.close)
