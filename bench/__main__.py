@@ -84,7 +84,7 @@ The run took {seconds:.0f} s.
   passes the provider's events on to as many clients and does nothing else.
 - **CPU** is user and system time of all threads of the server's process, divided by what was delivered in a steady
   window; what an idle server takes is not subtracted. The guardian's process and what tools run are not in it.
-- **Tokens** are counted as the provider sends them; the server joins those of one message that come within 10 ms.
+- **Tokens** are counted as the provider sends them; in a flood the server joins what comes within 10 ms.
 - **Provider to client** is the age of a token when a client with `deltas=1` has read it. All sessions are in one
   workspace, and every client is told of all of them.
 - The provider, the server and the clients are processes of one machine and share its cores.

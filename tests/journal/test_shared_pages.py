@@ -53,6 +53,15 @@ async def test_few_pages_are_kept(log: Log, monkeypatch: pytest.MonkeyPatch) -> 
     assert len(log._pages) == 2
 
 
+async def test_a_page_of_one_huge_fact_is_not_kept(log: Log) -> None:
+    """A few prompts with pictures, read again by one client, would stay in memory as long as the workspace is open."""
+    await log.durable(log.append([session_fact(title="x" * 3 * limits.PAGE_BYTES)]))
+    log.tail.clear(log.published)
+    page, _ = await log.page(0)
+    assert len(page) > 3 * limits.PAGE_BYTES
+    assert not log._pages
+
+
 async def test_a_page_that_could_not_be_read_is_read_again(
     log: Log, journal: Journal, monkeypatch: pytest.MonkeyPatch
 ) -> None:

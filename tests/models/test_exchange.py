@@ -1,9 +1,12 @@
 """The connection to a provider: kept open, given up, and never believed."""
 
 import asyncio
+import contextlib
+import gc
 import shutil
 import ssl
 import subprocess
+import weakref
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -86,6 +89,10 @@ async def test_a_new_connection_that_closes_at_once_is_not_tried_again(
         ),
         pytest.param(_EVENTS + chunk(_WORD), id="cut off"),
         pytest.param(_EVENTS + chunk(_WORD) + b"zz\r\n", id="broken chunk"),
+        pytest.param(
+            b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: Chunked\r\n\r\n" + chunk(b"{"),
+            id="cut off, and spelled otherwise",
+        ),
     ],
 )
 async def test_what_is_no_answer_is_an_error_and_not_an_answer(
@@ -96,9 +103,71 @@ async def test_what_is_no_answer_is_an_error_and_not_an_answer(
         await collect(open_model(await raw_server(saying(answer))), request())
 
 
+@pytest.mark.parametrize("more", [_WHOLE, b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n"])
+async def test_a_second_answer_to_one_request_is_no_answer_to_the_next(
+    raw_server: RawServer, open_model: OpenModel, more: bytes
+) -> None:
+    """Otherwise what one conversation was told would be shown in another."""
+    connections = 0
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal connections
+        connections += 1
+        writer.write(_WHOLE + more)
+        await reader.read()
+
+    model = open_model(await raw_server(answer))
+    answers = [text_of(await collect(model, request())) for _ in range(2)]
+    assert (answers, connections) == (["word ", "word "], 2)
+
+
+async def test_bytes_on_an_idle_connection_end_it(raw_server: RawServer, open_model: OpenModel) -> None:
+    """Otherwise they would be taken for the beginning of the next answer."""
+    ended = asyncio.Event()
+    speak = asyncio.Event()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(_WHOLE)
+        await speak.wait()
+        writer.write(b"HTTP/1.1 408 Request Timeout\r\n\r\n")
+        with contextlib.suppress(ConnectionError):
+            await reader.read()
+        ended.set()
+
+    model = open_model(await raw_server(answer))
+    await collect(model, request())
+    speak.set()
+    async with asyncio.timeout(5):
+        await ended.wait()
+
+
+async def test_an_answer_that_is_over_holds_no_conversation(raw_server: RawServer, open_model: OpenModel) -> None:
+    """Otherwise each idle connection would keep all messages and pictures of the last run that used it."""
+
+    class Conversation:
+        def take(self, chunk: Chunk) -> None:
+            pass
+
+    conversation = Conversation()
+    gone = weakref.ref(conversation)
+    model = open_model(await raw_server(saying(_WHOLE)))
+    await model.stream(request(), conversation.take)
+    del conversation
+    gc.collect()
+    assert gone() is None
+
+
+@pytest.mark.parametrize("address", ["http://user:word@127.0.0.1/v1", "http://127.0.0.1/v1?key=word", "http://[::1/v1"])
+async def test_an_address_with_more_than_an_address_is_refused(open_model: OpenModel, address: str) -> None:
+    """Otherwise a password in it would be shown in errors, and never reach the provider."""
+    with pytest.raises(ModelError, match="address") as caught:
+        await collect(open_model(address), request())
+    assert "word" not in caught.value.message
+
+
 async def test_what_comes_before_the_answer_is_not_taken_for_it(raw_server: RawServer, open_model: OpenModel) -> None:
     """Otherwise a proxy that says 103 would end every answer before its first word."""
-    early = b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n"
+    early = b"HTTP/1.1 103 Early Hints\r\nContent-Type: application/json\r\n\r\n"
     assert text_of(await collect(open_model(await raw_server(saying(early + _WHOLE))), request())) == "word "
 
 

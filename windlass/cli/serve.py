@@ -107,11 +107,12 @@ def serve(
 def _load_server() -> ModuleType:
     """Here, not at the top: the help of this command must not wait for the whole server to load."""
     # structlog would load rich and pygments for tracebacks that we never let it draw: a fifth of a start, and 4 MB.
-    sys.modules["rich"] = None  # type: ignore[assignment]
-    try:
-        import structlog  # noqa: F401
-    finally:
-        del sys.modules["rich"]
+    if "rich" not in sys.modules:
+        sys.modules["rich"] = None  # type: ignore[assignment]
+        try:
+            import structlog  # noqa: F401
+        finally:
+            del sys.modules["rich"]
     from windlass import app
 
     return app

@@ -5,7 +5,7 @@ rolled back, and an fsync is never tried twice: what the disk holds after a fail
 """
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -43,7 +43,7 @@ class Journal:
         self._writing = False
         self._handing_over = False
         self._commits = 0
-        self._trims = 0
+        self._trims: Counter[str] = Counter()  # by workspace
         self._staged_records = 0  # ever
         self._committed_records = 0  # ever
         self._settlers: deque[tuple[int, asyncio.Future[None]]] = deque()
@@ -70,9 +70,9 @@ class Journal:
         """Load what a workspace needs in memory, and start its log."""
         await self.settled()  # a log of it that was just closed may still have facts on their way
         while True:
-            trims = self._trims
+            trims = self._trims[workspace_id]
             opening = await self.read(view.opening, workspace_id)
-            if trims == self._trims:
+            if trims == self._trims[workspace_id]:
                 break  # else look again: a floor that moved while we read would never be told to this log
         log = Log(self, opening)
         self._logs[workspace_id] = log
@@ -153,7 +153,7 @@ class Journal:
                 case FactRow():
                     heads[record.workspace] = record.seq
                 case Trim():
-                    self._trims += 1
+                    self._trims[record.workspace] += 1
                     if (log := self._logs.get(record.workspace)) is not None:
                         log.floor = max(log.floor, record.floor)
         for workspace_id, seq in heads.items():

@@ -354,7 +354,7 @@ class Log:
         return await asyncio.shield(page)
 
     async def _read_page(self, after: int) -> tuple[bytes, int]:
-        events = []
+        place, events = after, []
         try:
             for row in await self._journal.facts(self.workspace_id, after, self.published):
                 if row.seq != after + 1:
@@ -364,7 +364,10 @@ class Log:
         finally:
             if not events:
                 self._pages.clear()  # an error or a gap is of this moment, and must not be told to those who come later
-        return b"".join(events), after
+        page = b"".join(events)
+        if len(page) > 2 * limits.PAGE_BYTES:
+            self._pages.pop(place, None)  # one fact of megabytes: not kept, or sixteen of them would stay
+        return page, after
 
 
 def _drop(table: dict[str, Any], key: str) -> None:

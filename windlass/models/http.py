@@ -11,8 +11,8 @@ import ssl
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
-from windlass import limits
-from windlass.models.exchange import Broken, Exchange
+from windlass import __version__, limits
+from windlass.models.exchange import Answer, Broken, Exchange
 from windlass.models.refusals import Refusals
 from windlass.models.rounds import Rounds
 from windlass.models.sse import DONE, LineTooLong
@@ -53,7 +53,7 @@ class EventStreams:
         request = self._request(path, body)
         async with self._places:
             try:
-                exchange = await self._exchange(request, take)
+                answer = await self._exchange(request, take)
             except (Broken, ConnectionError) as error:
                 reason = self._refusals.wash(str(error)) or type(error).__name__
                 raise ModelError(f"The connection to {self._provider} broke off ({reason}).", retryable=True) from None
@@ -64,23 +64,23 @@ class EventStreams:
                     f"{self._provider} sent nothing for {self._silence_seconds:g} s; the request was given up.",
                     retryable=True,
                 ) from None
-        if not exchange.head.is_events:
-            self._judge(exchange, model, take)
+        if not answer.head.is_events:
+            self._judge(answer, model, take)
 
-    async def _exchange(self, request: bytes, take: Callable[[bytes], None]) -> Exchange:
+    async def _exchange(self, request: bytes, take: Callable[[bytes], None]) -> Answer:
         used_before = self._take_idle()
         exchange = used_before or await self._connect()
         try:
-            await exchange.send(request, take)
-        except Broken:
-            if used_before is None or not used_before.silent:
+            answer = await exchange.send(request, take)
+        except Broken as error:
+            if used_before is None or not error.silent:
                 raise
             # A connection that was kept open for us may be closed by the other side just as we write to it.
             exchange = await self._connect()
-            await exchange.send(request, take)
-        if exchange.is_idle and exchange.is_open:
+            answer = await exchange.send(request, take)
+        if exchange.is_open:
             self._idle = [*(kept for kept in self._idle if kept.is_open), exchange]
-        return exchange
+        return answer
 
     def _take_idle(self) -> Exchange | None:
         while self._idle:
@@ -89,9 +89,9 @@ class EventStreams:
                 return exchange
         return None
 
-    def _judge(self, exchange: Exchange, model: str, take: Callable[[bytes], None]) -> None:
+    def _judge(self, answer: Answer, model: str, take: Callable[[bytes], None]) -> None:
         """What was answered in place of events."""
-        head, body = exchange.head, bytes(exchange.body)
+        head, body = answer.head, bytes(answer.body)
         if head.status != 200:
             raise self._refusals.from_status(head.status, head.headers, body, model)
         if "html" in head.headers["content-type"].lower():
@@ -148,6 +148,13 @@ class EventStreams:
                 f"{self._base_url!r} is not an address. Correct providers.{self._provider}.base_url.",
                 kind="unreachable",
             )
+        if "@" in parts.netloc or parts.query or parts.fragment or " " in parts.path:
+            # Not shown: what stands before an @ is a password.
+            raise ModelError(
+                f"The address of {self._provider} may have a host, a port and a path, nothing else. Correct "
+                f"providers.{self._provider}.base_url, and put a key into providers.{self._provider}.api_key.",
+                kind="unreachable",
+            )
         return parts.scheme, host, port
 
     def _request(self, path: str, body: bytes) -> bytes:
@@ -157,6 +164,8 @@ class EventStreams:
         lines = {
             "Host": bracketed if usual else f"{bracketed}:{port}",
             **self._headers,
+            # Without one, some providers' gates take us for a robot and refuse.
+            "User-Agent": f"windlass/{__version__}",
             "Accept": "text/event-stream",
             "Accept-Encoding": "identity",
             "Content-Type": "application/json",

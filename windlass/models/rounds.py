@@ -44,13 +44,15 @@ class Rounds:
         work = limits.MODEL_ROUND_MORE_SECONDS if self._is_behind else limits.MODEL_ROUND_WORK_SECONDS
         until = time() + work
         arrivals = len(self._waiting)
-        while self._waiting:
-            receiver, received = self._waiting.popleft()
-            receiver.open(received)
-            if time() >= until:
-                break
-        pause = min(limits.MODEL_ROUND_SECONDS, arrivals * limits.MODEL_ROUND_SECONDS_PER_ARRIVAL)
-        self._not_before = time() + pause
-        self._is_behind = bool(self._waiting)
-        # Soon and not at once: in between the loop looks at every socket, a cancel among them.
-        self._next = self._loop.call_soon(self._go) if self._is_behind else None
+        try:
+            while self._waiting:
+                receiver, received = self._waiting.popleft()
+                receiver.open(received)
+                if time() >= until:
+                    break
+        finally:  # also when a receiver breaks its word: no stream would ever get a turn again
+            pause = min(limits.MODEL_ROUND_SECONDS, arrivals * limits.MODEL_ROUND_SECONDS_PER_ARRIVAL)
+            self._not_before = time() + pause
+            self._is_behind = bool(self._waiting)
+            # Soon and not at once: in between the loop looks at every socket, a cancel among them.
+            self._next = self._loop.call_soon(self._go) if self._is_behind else None
