@@ -78,12 +78,15 @@ class World:
     async def state(self) -> dict[str, Any]:
         """All that a request could have changed: equal before and after one that was refused."""
         api = self.api
-        paths = ("W", "W/sessions", "W/runs", "W/permissions", "W/permissions/skip", "/v1/workspaces")
+        paths = ("W", "W/sessions", "W/runs", "W/permissions", "W/permissions/skip")
         seen = await asyncio.gather(*(api.call("GET", path) for path in paths))
+        # Those of this world alone: what another test opened may close in this very moment.
+        opened = [w for w in await api.ok("GET", "/v1/workspaces") if w["path"].startswith(str(self.directory))]
         messages = await api.messages(self.ids["session_id"])
         tokens = (self.server.data_dir / "tokens.json").read_bytes()
         files = sorted(path.name for path in self.directory.iterdir())
-        return {"head": await self.head(), "seen": seen, "messages": messages, "tokens": tokens, "files": files}
+        told = {"head": await self.head(), "seen": seen, "opened": opened, "messages": messages}
+        return {**told, "tokens": tokens, "files": files}
 
     async def head(self) -> int:
         """The number of the newest fact of the workspace's log."""
