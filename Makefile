@@ -4,6 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SEEDS ?= 300
 ROUNDS ?= 50
+MESSAGES ?= 10000
 SHARE ?= 0.1
 RUNS ?= 30
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
@@ -29,8 +30,9 @@ shuffle: .venv/.dev  ## the suite RUNS times, each time in another order; says w
 sim: .venv/.dev  ## SEEDS=n schedules over the real engine in virtual time
 	$(BIN)/python -m windlass.testing.sim --seeds $(SEEDS)
 
-crash: .venv/.dev  ## kill -9 a real server under load ROUNDS times and compare with what clients were told
+crash: .venv/.dev  ## kill -9 a real server under load ROUNDS times and compare with what clients were told; a mailbox too
 	$(BIN)/python -m tests.crash --rounds $(ROUNDS)
+	$(BIN)/python -m tests.crash.mailbox --messages $(MESSAGES)
 
 bench: .venv/.dev  ## what it costs, beside what a bare loop costs: writes docs/bench.md, about seven minutes
 	$(BIN)/python -m bench --write docs/bench.md

@@ -14,9 +14,9 @@ import uvloop
 
 from bench import plan, rows
 from bench.world import machine
-from windlass import __version__
+from windlass import __version__, logs
 
-SECTIONS = ("tokens", "clients", "times", "overload", "mix", "history", "memory", "start")
+SECTIONS = ("tokens", "clients", "times", "overload", "mix", "history", "memory", "mailbox", "fleet", "start")
 
 
 def main() -> int:
@@ -29,6 +29,7 @@ def main() -> int:
     if unknown:
         parser.error(f"there is no section {', '.join(sorted(unknown))}; there are: {', '.join(SECTIONS)}")
     chosen = [name for name in SECTIONS if name in (options.sections or SECTIONS)]
+    logs.configure("warning")  # to standard error: the page goes to the other, and a worker that leaves is no news
     # Whoever ends us in whatever way wants everything we started ended too.
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
@@ -83,7 +84,8 @@ The run took {seconds:.0f} s.
 - **bare** is the same thing without us, measured in the same run: where nothing else is said, a uvloop program that
   passes the provider's events on to as many clients and does nothing else.
 - **CPU** is user and system time of all threads of the server's process, divided by what was delivered in a steady
-  window; what an idle server takes is not subtracted. The guardian's process and what tools run are not in it.
+  window; what an idle server takes is not subtracted. The guardian's process and what tools run are not in it, unless
+  a row says so.
 - **Tokens** are counted as the provider sends them; in a flood the server joins what comes within 10 ms.
 - **Provider to client** is the age of a token when a client with `deltas=1` has read it. All sessions are in one
   workspace, and every client is told of all of them.

@@ -28,6 +28,11 @@ class Plan:
     idle_streams: int = 500
     stalled_streams: int = 1_000
     visitors: int = 1_000
+    mails: int = 400
+    spawns: int = 15  # of workers
+    frames: int = 20_000  # over a link in one go
+    trips: int = 400  # over a link, one after the other
+    placed_sessions: int = 8  # runs in processes of their own: as many as a server has at once
 
 
 WHOLE = Plan()
@@ -46,6 +51,11 @@ QUICK = Plan(
     idle_sessions=300,
     stalled_streams=200,
     visitors=200,
+    mails=160,
+    spawns=3,
+    frames=5_000,
+    trips=100,
+    placed_sessions=4,
 )
 TINY = Plan(
     warm_seconds=0.2,
@@ -68,4 +78,9 @@ TINY = Plan(
     idle_streams=5,
     stalled_streams=5,
     visitors=5,
+    mails=16,
+    spawns=2,
+    frames=200,
+    trips=10,
+    placed_sessions=2,
 )

@@ -22,6 +22,26 @@ def _rollup(pid: int, field: str) -> int:
     raise ValueError(field)
 
 
+def descendants(pid: int) -> set[int]:
+    """Everything below this process, whatever session or group it has made for itself."""
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                status = (entry / "stat").read_text()
+            except OSError:  # it ended since it was listed
+                continue
+            parent = int(status.rpartition(")")[2].split()[1])
+            children.setdefault(parent, []).append(int(entry.name))
+    found: set[int] = set()
+    left = [pid]
+    while left:
+        below = children.get(left.pop(), [])
+        found.update(below)
+        left += below
+    return found
+
+
 def open_sockets(pid: int) -> int:
     links = Path(f"/proc/{pid}/fd")
     count = 0

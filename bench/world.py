@@ -25,6 +25,8 @@ models = [{{ id = "bench", context_window = 100000000 }}]
 [permissions]
 allow = ["*"]
 ask = []
+[runs]
+placement = "{placement}"
 """
 # A workspace must stay open while nobody streams, and nothing is waited for at the end.
 _OPTIONS = ("--create-grace", "3600", "--detach-grace", "1", "--drain", "0")
@@ -35,8 +37,9 @@ Result = TypeVar("Result")
 class ServerUnderTest(ServerProcess):
     """`windlass serve`, or a module of ours that runs it with something built in."""
 
-    def __init__(self, directory: Path, provider_port: int, module: str) -> None:
-        super().__init__(directory, *_OPTIONS, config=_CONFIG.format(port=provider_port))
+    def __init__(self, directory: Path, provider_port: int, module: str, placement: str) -> None:
+        config = _CONFIG.format(port=provider_port, placement=placement)
+        super().__init__(directory, *_OPTIONS, config=config)
         self.program = module
         self.start_seconds = 0.0  # from the start of the process until it says that it is ready
 
@@ -110,15 +113,20 @@ class World:
 
 
 @contextlib.asynccontextmanager
-async def world(scratch: Path, *, module: str = "windlass", name: str = "") -> AsyncIterator[World]:
-    """A fresh world below `scratch`; leaving it ends every process. The same name again is the same data."""
+async def world(
+    scratch: Path, *, module: str = "windlass", name: str = "", placement: str = "local"
+) -> AsyncIterator[World]:
+    """A fresh world below `scratch`; leaving it ends every process. The same name again is the same data.
+
+    `placement`: where its runs are executed, as the config says it.
+    """
     directory = scratch / (name or uuid.uuid4().hex[:8])
     project = directory / "project"
     project.mkdir(parents=True, exist_ok=True)
     async with contextlib.AsyncExitStack() as stack:
         provider = await stack.enter_async_context(Child("bench.provider"))
         crowd = await stack.enter_async_context(Child("bench.crowd"))
-        server = ServerUnderTest(directory / "server", provider.port, module)
+        server = ServerUnderTest(directory / "server", provider.port, module, placement)
         await stack.enter_async_context(server)
         api = await stack.enter_async_context(Api(server))
         await api.open(project)

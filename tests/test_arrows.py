@@ -26,14 +26,15 @@ ARROWS = {
     "models": {"wire", "limits"},
     "tools": {"wire", "limits"},
     "guardian": {"wire", "limits"},
+    "fleet": {"wire", "limits", "ids", "clock", "errors"},
     "server": {"engine", "wire", "errors", "ids", "limits", "clock"},
     "client": {"wire", "limits", "ids", "errors", "config"},
     "cli": {"client", "config", "limits", "ids"},
     "__main__": {"cli"},
 }
 # Imported where they are used: `windlass --help` must not wait for the server to load.
-LAZY_ARROWS = {"cli": {"app", "server", "journal"}}
-EVERYONE = {"app", "testing"}  # the composition root knows every room, and the tests' kit may
+LAZY_ARROWS = {"cli": {"app", "server", "journal", "fleet", "wire", "worker_app"}}
+EVERYONE = {"app", "testing", "worker_app", "assembly"}  # the composition roots know every room, and the tests' kit may
 # Libraries that one room hides from all others.
 HIDDEN = {"sqlite3": {"journal"}, "litestar": {"server"}, "uvicorn": {"server"}, "click": {"cli"}}
 # What would let a decision wait, look at the world, or know what time it is.

@@ -41,6 +41,15 @@ def test_the_settings_page_is_a_valid_config(tmp_path: Path) -> None:
     assert config.load(file).permissions.unattended_timeout == "24h"
 
 
+def test_the_roles_on_the_page_about_agents_are_a_valid_config(tmp_path: Path) -> None:
+    """People copy it, and begin with it."""
+    page = (ROOT / "docs" / "agents.md").read_text()
+    file = tmp_path / "config.toml"
+    file.write_text(page.partition("```toml\n")[2].partition("```")[0])
+    loaded = config.load(file)
+    assert loaded.roles["reviewer"].read_only and loaded.agents == config.AgentsConfig(max_time="2h")
+
+
 def test_the_stream_page_names_every_kind_of_fact_that_is_sent() -> None:
     """Whoever writes a client from it would meet events that nobody told of."""
     page = (ROOT / "docs" / "events.md").read_text()

@@ -16,21 +16,21 @@ from pathlib import Path
 import msgspec
 import structlog
 
-from windlass import __version__, config, limits, logs
-from windlass.agent.executor import AgentExecutor
-from windlass.agent.settings import AgentSettings, Prices
+from windlass import __version__, assembly, config, limits, logs
 from windlass.clock import Clock
 from windlass.engine.context import Context, Graces
 from windlass.engine.registry import Registry
 from windlass.engine.workspace import Workspace
 from windlass.errors import Invalid, WindlassError
+from windlass.fleet.lazy_pool import LazyPool
+from windlass.fleet.mailroom import Mailroom
+from windlass.fleet.worktrees import Worktrees
 from windlass.guardian.handle import Guardian
 from windlass.ids import new_id
 from windlass.journal.journal import Journal
 from windlass.journal.lock import only_writer
 from windlass.journal.sqlite import SqliteBackend
 from windlass.journal.writer import ThreadWriter
-from windlass.models.providers import build_model
 from windlass.server.app import create_app
 from windlass.server.door import Door
 from windlass.server.listener import Listener
@@ -38,18 +38,10 @@ from windlass.server.private_files import private_directory, write_private
 from windlass.server.services import Services
 from windlass.server.tickets import Tickets
 from windlass.server.tokens import TokenStore
-from windlass.tools.bash import Bash
-from windlass.tools.edit import Edit
 from windlass.tools.environment import child_environment
-from windlass.tools.files import WorkspaceRoot
-from windlass.tools.ls import Ls
-from windlass.tools.registry import ToolRegistry
-from windlass.tools.view import View
-from windlass.tools.write import Write
-from windlass.wire.execution import Executor
+from windlass.wire.execution import Executor, RunSpec
 from windlass.wire.http import ModelInfo, ProviderInfo, SelectedModel, WorkspaceConfig
-from windlass.wire.model import Model
-from windlass.wire.tools import Tool
+from windlass.wire.worker import WorkerSpec
 
 logger = structlog.get_logger("windlass")
 
@@ -101,15 +93,13 @@ class Server:
         self._poison = ""
         self._terminal = sys.stderr.isatty()
         self._config = config.load(options.config)
-        self._models: dict[str, Model] = {}
-        self._roots: dict[str, WorkspaceRoot] = {}
         self._linger: asyncio.TimerHandle | None = None
         self._background: set[asyncio.Task[None]] = set()
 
     async def run(self) -> int:
         private_directory(self._data_dir)
         with only_writer(self._data_dir):
-            async with self._journal() as journal, self._guardian() as self._spawner:
+            async with self._journal() as journal, self._guardian() as self._spawner, self._fleet():
                 await self._serve(journal)
         if self._poison:
             print(f"windlass: the journal could not be written: {self._poison}", file=sys.stderr)
@@ -134,8 +124,20 @@ class Server:
             yield guardian
         finally:
             await guardian.aclose()
-            for model in self._models.values():
-                await model.aclose()
+
+    @contextlib.asynccontextmanager
+    async def _fleet(self) -> AsyncIterator[None]:
+        """What executes runs: agents in this process, and a pool of workers for those that are placed elsewhere."""
+        self._assembly = assembly.Assembly(self._ready_spawner)
+        self._pool = LazyPool(self._spawner, child_environment(dict(os.environ)))
+        try:
+            yield
+        finally:
+            await self._pool.aclose()
+            await self._assembly.aclose()
+
+    async def _ready_spawner(self) -> Guardian:
+        return self._spawner
 
     def _on_poison(self, reason: str) -> None:
         """The disk refused: leave at once, saying why. A restart finds everything that was acknowledged."""
@@ -147,10 +149,21 @@ class Server:
         options = self._options
         unattended = limits.UNATTENDED_DENY_SECONDS if options.exit_when_idle else None
         graces = Graces(options.create_grace, options.detach_grace, unattended)
-        context = Context(journal, journal.clock, self._config, self._executor, graces, new_id, on_close=self._let_go)
+        environment = child_environment(dict(os.environ))
+        worktrees = self._data_dir.with_name(f"{self._data_dir.name}-worktrees")  # beside: no tool may work inside it
+        context = Context(
+            journal,
+            journal.clock,
+            self._config,
+            self._executor,
+            graces,
+            new_id,
+            mailroom=Mailroom(self._data_dir / "agents"),
+            worktrees=Worktrees(self._spawner, worktrees, environment),
+        )
         registry = Registry(context, str(self._data_dir), self._on_idle)
         self._registry = registry
-        self._check_models()
+        self._check_models(self._config)
         tokens = TokenStore(self._data_dir)
         secret = tokens.first()
         services = Services(
@@ -197,55 +210,21 @@ class Server:
 
     # -- the agent ----------------------------------------------------------------------------------------------------
 
-    def _executor(self, workspace: Workspace, settings: config.Config, chosen: str) -> Executor:
-        """The agent for one run, with the config that run keeps and the model (`provider/model`) chosen for it."""
-        provider_name, _, model_name = chosen.partition("/")
-        if provider_name not in settings.providers:
-            raise Invalid(f"The provider {provider_name} is no longer in the configuration.")
-        known = {model.id: model for model in settings.providers[provider_name].models}
-        model = known.get(model_name, config.ModelConfig(id=model_name))
-        return AgentExecutor(
-            AgentSettings(
-                model=self._model(provider_name, settings),
-                model_name=model_name,
-                provider_name=provider_name,
-                tools=lambda spec: self._tools(workspace, settings),
-                new_message_id=lambda: new_id("msg"),
-                max_steps=settings.agent.max_steps,
-                context_window=model.context_window,
-                default_max_tokens=model.default_max_tokens,
-                prices=Prices(model.input_price, model.output_price),
-            )
-        )
+    def _executor(self, workspace: Workspace, settings: config.Config, spec: RunSpec) -> Executor:
+        """What executes one run, with the config that this run keeps: an agent here, or one in a worker process."""
+        agent = assembly.agent_spec(settings, spec)
+        placement = settings.agents.placement if spec.roles else settings.runs.placement
+        if placement == "local":
+            return self._assembly.executor(agent)
+        identity = f"agent {spec.roles[-1]}" if spec.roles else "agent"
+        # No directory: each run says its own, so that a warm worker serves any workspace.
+        worker = WorkerSpec("", "agent", identity, agent=agent)
+        return self._pool.executor(worker, depth=len(spec.roles))
 
-    def _model(self, name: str, settings: config.Config) -> Model:
-        provider = settings.providers[name]
-        key = f"{name} {msgspec.json.encode(provider)!r} {provider.key()}"
-        if key not in self._models:
-            try:
-                self._models[key] = build_model(
-                    name, provider.type, base_url=provider.base_url, key=provider.key(), script=provider.script
-                )
-            except ValueError as error:
-                raise Invalid(str(error)) from None
-        return self._models[key]
-
-    def _check_models(self) -> None:
+    def _check_models(self, settings: config.Config) -> None:
         """A model that cannot work is said at the start, not in the middle of the first run."""
-        self._model(self._config.model.partition("/")[0], self._config)
-
-    def _tools(self, workspace: Workspace, settings: config.Config) -> list[Tool]:
-        root = self._roots.get(workspace.id)
-        if root is None:
-            root = self._roots[workspace.id] = WorkspaceRoot(workspace.path)
-        environment = child_environment(dict(os.environ))
-        tools: list[Tool] = [View(root), Ls(root), Write(root), Edit(root), Bash(root, self._spawner, environment)]
-        return list(ToolRegistry(tools, settings.agent.allowed_tools))
-
-    def _let_go(self, workspace: Workspace) -> None:
-        root = self._roots.pop(workspace.id, None)
-        if root is not None:
-            root.close()
+        name = settings.model.partition("/")[0]
+        self._assembly.model(assembly.provider_spec(name, settings.providers[name]))
 
     def _describe(self) -> WorkspaceConfig:
         """What clients are told of the configuration: no key, no address, no path of ours."""
@@ -272,7 +251,7 @@ class Server:
             settings = config.load(self._options.config)
         except config.ConfigError as error:
             raise Invalid(f"The configuration was not changed: {error}") from None
-        self._model(settings.model.partition("/")[0], settings)
+        self._check_models(settings)
         self._registry.context.config = settings
 
     # -- the server's life --------------------------------------------------------------------------------------------

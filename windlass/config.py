@@ -16,6 +16,7 @@ import platformdirs
 from windlass import limits
 
 ProviderType = Literal["openai", "openai-responses", "anthropic", "scripted"]
+Placement = Literal["local", "process"]
 
 
 class ConfigError(Exception):
@@ -53,7 +54,8 @@ class AgentConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PermissionsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    allow: tuple[str, ...] = ("view", "ls", "glob", "grep")
+    # `agent` only sets other agents to work: what those do is asked for as if their parent did it.
+    allow: tuple[str, ...] = ("view", "ls", "glob", "grep", "agent")
     ask: tuple[str, ...] = ("*",)
     deny: tuple[str, ...] = ()
     unattended: Literal["wait", "deny"] = "wait"
@@ -66,6 +68,44 @@ class JournalConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     retention_mb: int = limits.RETENTION_MB
 
 
+class RunsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where top-level runs are executed: in the server's process, or each in a worker process from the pool."""
+
+    placement: Placement = "local"
+
+
+class AgentsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Sub-agents: where they are executed, and what the agents of one top-level run may use together."""
+
+    placement: Placement = "process"
+    max_depth: int = limits.AGENT_DEPTH
+    max_running: int = limits.AGENTS_RUNNING
+    max_total: int = limits.AGENTS_PER_RUN
+    max_tokens: int = limits.AGENT_TOKENS
+    max_time: str = f"{limits.AGENT_SECONDS:g}s"
+
+
+class RoleConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a sub-agent is: its instructions, its model ("": its parent's), the tools it may use of its parent's."""
+
+    description: str = ""
+    prompt: str = ""
+    model: str = ""
+    reasoning_effort: str = ""
+    tools: tuple[str, ...] = ("*",)
+    read_only: bool = False
+    worktree: bool = False
+
+
+# What there is without any [roles]; a role of the user's with the same name takes its place.
+BUILT_IN_ROLES = {
+    "general": RoleConfig(description="Does a whole piece of work by itself, with all of your tools."),
+    "explore": RoleConfig(
+        description="Looks around and answers a question. It can read files and nothing else.", read_only=True
+    ),
+}
+
+
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The whole file. `model` is `provider/model`; "" means: what the environment offers, else the built-in demo."""
 
@@ -76,6 +116,16 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     agent: AgentConfig = AgentConfig()
     permissions: PermissionsConfig = PermissionsConfig()
     journal: JournalConfig = JournalConfig()
+    runs: RunsConfig = RunsConfig()
+    agents: AgentsConfig = AgentsConfig()
+    roles: dict[str, RoleConfig] = {}
+
+    def role(self, name: str) -> RoleConfig | None:
+        return self.all_roles.get(name)
+
+    @property
+    def all_roles(self) -> dict[str, RoleConfig]:
+        return {**BUILT_IN_ROLES, **self.roles}
 
 
 def default_data_dir() -> Path:
@@ -129,8 +179,9 @@ def _with_environment(config: Config, environment: Any) -> Config:
 
 
 def _check(config: Config, file: Path) -> None:
-    for field in ("model", "small_model"):
-        value = getattr(config, field)
+    chosen = {"model": config.model, "small_model": config.small_model}
+    chosen |= {f"roles.{name}.model": role.model for name, role in config.roles.items()}
+    for field, value in chosen.items():
         if not value:
             continue
         provider, _, model = value.partition("/")
@@ -142,9 +193,14 @@ def _check(config: Config, file: Path) -> None:
     for name, provider_config in config.providers.items():
         if provider_config.type != "scripted" and not provider_config.base_url:
             raise ConfigError(f"{file}: providers.{name} needs a base_url.")
+    for name in config.roles:
+        if _ROLE_NAME.fullmatch(name) is None:
+            raise ConfigError(f"{file}: roles.{name}: a role's name is 1 to 40 letters, digits, - and _.")
     parse_duration(config.permissions.unattended_timeout)
+    parse_duration(config.agents.max_time)
 
 
+_ROLE_NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?")
 _UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, None: 1.0}
 

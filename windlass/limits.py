@@ -62,6 +62,19 @@ MODEL_CONNECTIONS = 1_000  # to one provider; each is a run that is streaming
 TEST_MODEL_CALLS = 1_000  # kept by the model server for tests; a test that leaves more waiting is not looking
 MODEL_RETRY_AFTER_SECONDS = 120.0  # what a provider may ask us to wait: a quota per minute; for longer, people decide
 
+# -- sub-agents: what one root run may use; the config can say otherwise ----------------------------------------------
+AGENT_DEPTH = 3  # an agent's agent's agent: deeper, nobody can tell any more who is doing what
+AGENTS_RUNNING = 8  # at once; more than a laptop, a provider's quota or a person's overview bears
+AGENTS_PER_RUN = 64  # in all; a plan that needs more is a loop
+AGENT_TOKENS = 5_000_000  # by all of them together: about the price of a lunch, not of a laptop
+AGENT_SECONDS = 2 * 3600.0  # by all of them, from the first one's start
+AGENT_PROMPT_CHARACTERS = 200_000  # a task with its material; more is a file
+AGENT_RESULT_CHARACTERS = 30_000  # of an answer that a parent is shown, as of any tool's output
+AGENT_WAIT_SECONDS = 3600.0  # one call of wait; the model can wait again
+FAMILY_END_SECONDS = 8.0  # for all of a run's agents to end, all at once: ask, abort, and a moment to write it
+MAIL_PER_STEP = 20  # messages handed to an agent at one step boundary; the rest at the next
+MAIL_LEASE_SECONDS = 600.0  # from the claim to the step boundary; a crash gives it back after that
+
 # -- permissions ------------------------------------------------------------------------------------------------------
 PENDING_PERMISSIONS = 1_000  # in a workspace; more than people can answer
 GRANTS = 10_000  # remembered answers in a workspace
@@ -124,6 +137,89 @@ VIEW_LINES = 2_000  # shown when no limit is given
 VIEW_LINE_CHARACTERS = 2_000  # longer lines are minified code or data
 DIFF_CHARACTERS = 20_000  # of a change, shown to people before they allow it
 DIFF_LINES = 400  # compared line by line; the comparison is quadratic and must not hold up the event loop
+
+# -- agents' store and mailboxes --------------------------------------------------------------------------------------
+SHARED_LOCK_SECONDS = 30.0  # for a lock that is held for well under a millisecond; its holder was stopped otherwise
+SHARED_LOCK_PAUSE_SECONDS = 0.0001  # between the first tries; about as long as a lock is held
+SHARED_LOCK_PAUSE_MAX_SECONDS = 0.005  # between later ones: who holds it for longer was stopped, or waits for the disk
+PROJECT_KEY_CHARACTERS = 60  # of the path that people recognise; with the digest far below what a name may have
+AGENT_SESSIONS = 10_000  # of one project, in one index that is read whole
+AGENT_SESSION_BYTES = 32 * MIB  # a session's file: a transcript of 8 MiB with its escapes, and more
+MAIL_BYTES = 1 * MIB  # of one message; more is a file, and the message says where
+MAIL_ID_CHARACTERS = 256  # of a message's id, which senders choose
+MAILBOX_MESSAGES = 10_000  # kept, with those set aside; a reader that is this far behind is not reading
+MAILBOX_BYTES = 256 * MIB  # kept, with those set aside
+MAILBOX_CLAIMS = 100  # handed out by one call; each message is in memory
+MAILBOX_LEASE_SECONDS = 60.0  # committing a message takes milliseconds; a reader that needs a minute is gone
+MAILBOX_LEASE_MAX_SECONDS = 24 * 3600.0  # a longer lease would hide a message from everyone for days
+MAILBOX_ATTEMPTS = 5  # claims without an ack, then it is the message's fault
+MAILBOX_TEMPORARY_SECONDS = 3600.0  # a writer that takes longer between two system calls was killed
+MAILBOX_RESERVED_NUMBERS = 1_024  # sequence numbers made safe by one sync; a power cut skips at most as many
+
+# -- worktrees of sub-agents ------------------------------------------------------------------------------------------
+GIT_SECONDS = 120.0  # one git command; checking out a very large repository takes about one minute
+GIT_OUTPUT_BYTES = 16 * MIB  # the names of about 100,000 changed files
+GIT_SAID_CHARACTERS = 2_000  # of git's words in an error
+GIT_LOCK_SECONDS = 10.0  # until a lock in the repository is free; others hold one for milliseconds
+GIT_LOCK_PAUSE_SECONDS = 0.1
+WORKTREE_FILES = 200  # changed files told by name; whoever wants all of more looks at the branch
+
+# -- workers, the parent's side: links and the pool --------------------------------------------------------------------
+LINK_FRAME_BYTES = 16 * MIB  # one message on a link, as large as a message of an answer may be
+LINK_TRANSCRIPT_BYTES = 8 * MIB  # of an executor's own record, which is kept with the run
+LINK_CONNECT_SECONDS = 10.0  # from the first packet to the end of the handshake, the worker's `hello` included
+LINK_CLOSE_SECONDS = 2.0  # for the other end to say goodbye too; a worker that takes longer is not given another run
+LINK_PING_SECONDS = 10.0  # the wire says so
+LINK_SILENCE_SECONDS = 60.0  # six pings without an answer: the other end, or the way to it, is gone
+LINK_PLAIN_SILENCE_SECONDS = RUN_SECONDS  # a plain worker knows no pings, and may think for as long as a run may take
+LINK_UNACKED_EVENTS = 1_000  # that an executor waits for at once; it has as many as tools that run side by side
+LINK_PENDING_ASKS = 64  # approvals, or requests about agents, of one run at once: TOOL_CALLS_PER_STEP
+LINK_ASKS_PER_RUN = 10_000  # in all, since each id is remembered; over RUN_STEPS * TOOL_CALLS_PER_STEP
+LINK_APPROVAL_BYTES = 4 * MIB  # of one request: the arguments of a call, escaped, and a diff that people can read
+LINK_YIELD_FRAMES = 64  # a worker in a flood lets everyone else have a turn this often
+LINK_REASON_CHARACTERS = 300  # of what a worker said, in a sentence for a person
+WORKER_START_SECONDS = 30.0  # until it listens; a cold disk and a busy machine, and still shorter than patience
+WORKER_LAST_LINES = 20  # of its output, told when it could not be started
+WORKER_LINE_BYTES = 4 * KIB  # of one line of its output, in our log; the rest of the line is left out
+WORKERS_RUNNING = 8  # at once at one depth; each is a process of some 60 MiB, and its model has a quota
+WORKERS_WAITING = 1_000  # runs that wait for one of those; a line that is longer will not be served today
+WORKERS_IDLE_PER_KEY = 2  # kept warm: the next run and one beside it
+WORKERS_IDLE = 6  # in all; they cost memory while nobody uses them
+WORKER_USES = 50  # runs of one worker: what a library leaks by then goes with the process
+WORKER_AGE_SECONDS = 3600.0  # then a fresh one, for the same reason
+WORKER_IDLE_SECONDS = 300.0  # a person reads, thinks and asks the next question within five minutes
+WORKER_IDLE_MARGIN_SECONDS = 60.0  # by which a worker's own idle clock is longer: the pool decides, it only cleans up
+
+# -- workers, the child's side: `windlass worker` ----------------------------------------------------------------------
+WORKER_CONNECTIONS = 1_000  # at once, also those that only knock; below the usual descriptor limit
+WORKER_PLAIN_SILENCE_SECONDS = 600.0  # before a plain peer's first run; the wire says so
+WORKER_HELLO_SECONDS = 10.0  # until a windlass.1 peer has said hello; it is a program, and it has just connected
+WORKER_TURN_SECONDS = 10.0  # that a connection may keep its turn in silence while another one waits for it
+WORKER_HELD_BYTES = 64 * KIB  # read from a connection that waits for its turn; then its socket waits too
+WORKER_WAITING_RUNS = 64  # each superseded by the next while the first one stops; more is a loop
+WORKER_STEERS = 100  # messages to one run that it has not taken; people do not write more, a loop does
+WORKER_STEER_CHARACTERS = 4_000_000  # of those together
+WORKER_APPROVAL_SECONDS = 24 * 3600.0  # nobody has answered for a day: no
+WORKER_WRITE_BYTES = 64 * KIB  # written to one peer in one go; then everyone else has a turn
+WORKER_BUFFER_BYTES = 64 * KIB  # that wait in the transport of one peer; then they wait in its outbox
+WORKER_MERGE_EVENTS = 1_000  # waiting for a peer that does not read; from then on text is merged
+WORKER_MERGE_BYTES = 1 * MIB  # the same in bytes; also the most that merged text may have
+WORKER_OUTBOX_BYTES = 32 * MIB  # that wait for one peer: two of the largest frames; then it is taken for dead
+WORKER_OUTBOX_FRAMES = 100_000  # the same for frames that cannot be merged
+WORKER_OUTBOX_CONTROLS = 1_000  # approvals and errors that a peer does not read
+WORKER_HANDOVER_EVENTS = 10_000  # emitted and not taken by the links' thread; then the executor waits for it
+WORKER_HANDOVER_SECONDS = 10.0  # that it waits; taking ten thousand events is a matter of milliseconds
+WORKER_FRAME_OVERHEAD_BYTES = 300  # of our memory, for each frame that waits
+WORKER_TEXT_CHARACTERS = 1_000_000  # in one event, so that with its escapes it fits into one frame; more is cut in two
+WORKER_RESULT_CHARACTERS = 1_000_000  # beside a transcript of 8 MiB it fits into one frame with all its escapes
+WORKER_ERROR_CHARACTERS = 10_000  # of what an executor says went wrong
+WORKER_ABANDONED_RUNS = 100  # that ignore their cancel for ever; then a service takes no new connection
+WORKER_SWEEP_SECONDS = 1.0  # for tasks and threads that an executor left behind to end, before the next assignment
+WORKER_SWEEP_PAUSE_SECONDS = 0.01  # between two looks at threads, which nothing announces the end of
+WORKER_LAST_SECONDS = 8.0  # to put its things away before it ends; over GUARDIAN_END_SECONDS
+WORKER_ORPHAN_SECONDS = 3.0  # for runs to stop when the parent is gone: nobody reads their words any more
+WORKER_SPEC_BYTES = 4 * MIB  # of the document on standard input; instructions are its longest part
+WORKER_SPEC_SECONDS = 30.0  # until it is there: a parent writes it right after the start
 
 # -- clients and the command line -------------------------------------------------------------------------------------
 CLIENT_CONNECT_SECONDS = 10.0  # a server on another continent answers in one

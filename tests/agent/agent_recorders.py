@@ -212,7 +212,7 @@ class Harness:
                 model=model,
                 model_name="test-model",
                 provider_name="test",
-                tools=lambda _: tools,
+                tools=lambda *_: tools,
                 new_message_id=lambda: f"msg_{next(numbers)}",
                 sleep=sleep,
                 **settings,

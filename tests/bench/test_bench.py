@@ -1,16 +1,21 @@
 """The bench itself works: a small one, so that it cannot rot between the runs that people look at."""
 
 import importlib
+import json
 from pathlib import Path
 
 import pytest
 
 from bench import plan, rows
 from bench.__main__ import SECTIONS, page
+from bench.fleet import executor, link
 from bench.gaps import longest
+from windlass.fleet.dialect import encode
+from windlass.fleet.full_voice import FullVoice
+from windlass.wire.run_events import Delta
 
 
-@pytest.mark.parametrize("section", ["tokens", "times", "history"])
+@pytest.mark.parametrize("section", ["tokens", "times", "history", "mailbox", "fleet"])
 async def test_a_section_measures_a_real_server_beside_something_bare(section: str, tmp_path: Path) -> None:
     """`make bench` would fail, or fill its table with zeros, on the day someone needs the figures."""
     module = importlib.import_module(f"bench.sections.{section}")
@@ -19,6 +24,15 @@ async def test_a_section_measures_a_real_server_beside_something_bare(section: s
     for row in found:
         assert row.value > 0, row
         assert row.bare is None or row.bare > 0, row
+
+
+def test_the_bare_socket_carries_what_a_link_carries() -> None:
+    """The link would be compared with a library that is given less, or more, to carry."""
+    word = Delta(executor.MESSAGE_ID, 0, "text", executor.WORD)
+    (waiting,) = FullVoice("run", 1).say(word, encode(word), None)
+    ours, bare = json.loads(waiting.encode(waiting)), json.loads(link.event_frame(durable=False))
+    of_one_run = ("run_id", "seq")
+    assert {**ours, **dict.fromkeys(of_one_run)} == {**bare, **dict.fromkeys(of_one_run)}
 
 
 def test_every_section_can_be_asked_for() -> None:

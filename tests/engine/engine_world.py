@@ -8,6 +8,7 @@ from typing import Any, Self
 from windlass.clock import Clock
 from windlass.config import Config
 from windlass.engine.context import Context, ExecutorFactory, Graces
+from windlass.engine.post import Mailroom
 from windlass.engine.registry import Registry
 from windlass.engine.workspace import Workspace
 from windlass.ids import new_id
@@ -40,12 +41,15 @@ def nobody_runs(*_: object) -> Playing:
 class EngineWorld:
     """`registry` is open until the world is left. `path` is a directory nobody has opened yet."""
 
-    def __init__(self, root: Path, executor: ExecutorFactory) -> None:
+    def __init__(
+        self, root: Path, executor: ExecutorFactory, config: Config | None = None, mailroom: Mailroom | None = None
+    ) -> None:
         (root / "data").mkdir()
         (root / "project").mkdir()
         self.path = str(root / "project")
         self.journal = Journal(ThreadWriter(SqliteBackend(root / "data" / "journal.db")), Clock(), lambda reason: None)
-        context = Context(self.journal, Clock(), Config(model="x/y"), executor, Graces(30, 10), new_id)
+        settings = config or Config(model="x/y")
+        context = Context(self.journal, Clock(), settings, executor, Graces(30, 10), new_id, mailroom=mailroom)
         self.registry = Registry(context, str(root / "data"))
 
     async def __aenter__(self) -> Self:
@@ -62,11 +66,15 @@ class EngineWorld:
         """Run one prompt to its end; the ids of its session and of the run."""
         session = await workspace.create_session("", BY)
         accepted = await workspace.prompt(Prompt(session_id=session.id, prompt="go"), BY)
-        async with asyncio.timeout(10):
+        await self.idle(workspace)
+        return session.id, accepted.run_id
+
+    async def idle(self, workspace: Workspace) -> None:
+        """Wait until no run is going on, and all of it is on disk."""
+        async with asyncio.timeout(20):
             while workspace.is_busy:
                 await workspace.log.changed(asyncio.get_running_loop().create_future())
             await workspace.log.durable(workspace.log.head)
-        return session.id, accepted.run_id
 
     async def facts(self, workspace: Workspace, kind: str) -> list[FactRow]:
         """What is on disk of this kind, in order."""

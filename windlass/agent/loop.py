@@ -17,11 +17,14 @@ from windlass.agent.opening import opening, tool_message, user_message
 from windlass.agent.retry import retry_delay
 from windlass.agent.settings import AgentSettings
 from windlass.agent.window import estimate_bytes, fit
-from windlass.wire.execution import Events, RunOutcome, RunSpec, Steer
+from windlass.wire.delegation import WaitForAgents
+from windlass.wire.execution import Events, RunOutcome, RunSpec, Steer, SteerMessage
 from windlass.wire.messages import ToolCallData, ToolResultData
 from windlass.wire.model import Chunk, ModelError, ModelRequest, ToolSpec, UsageChunk
 from windlass.wire.run_events import MessageEnd, MessageStart, ResetMessage, SteerTaken, Step, UsageGained
+from windlass.wire.runs import Attachment
 
+AGENT_TOOL = "agent"
 _CUT_OFF = "Not run: the answer that asked for this was cut off before its end."
 
 
@@ -42,12 +45,13 @@ class AgentLoop:
         self._spec = spec
         self._events = events
         self._steer = steer
-        tools = {tool.name: tool for tool in settings.tools(spec)}
+        tools = {tool.name: tool for tool in settings.tools(spec, events)}
         self._tool_specs = [ToolSpec(tool.name, tool.description, tool.schema) for tool in tools.values()]
         self._system = settings.prompt(spec.workspace_path, list(tools))
         self._calls = CallRunner(tools, events, settings.new_message_id)
         self._messages = opening(spec)
         self._model_calls = 0  # since the newest user message
+        self._has_agents = False
         self._open: Answer | None = None  # the message that is started and not ended
         self._last_step: object = None
         self._repetitions = 0
@@ -72,7 +76,7 @@ class AgentLoop:
                 continue
             # Cut off or filtered: half a call must not be run, and a call without a result would spoil the history.
             self._remember(await self._calls.refuse(answer.calls, _CUT_OFF))
-            if not self._take_steers():
+            if not self._take_steers() and not await self._hear_from_agents():
                 return RunOutcome("completed")
         raise GaveUp(
             f"The run was stopped after {self._settings.max_steps} steps. Send another message to let it go on."
@@ -82,12 +86,36 @@ class AgentLoop:
         """Let what people sent meanwhile into the conversation. No await from the taking to the last event."""
         taken = self._steer.take()
         for message in taken:
-            self._events.emit(SteerTaken(message.run_id))
-            user = user_message(self._spec, message.message_id, message.text, message.attachments)
-            self._messages.append(user)
-        if taken:
-            self._model_calls = 0
+            self._let_in(message)
         return bool(taken)
+
+    def _let_in(self, message: SteerMessage) -> None:
+        self._events.emit(SteerTaken(message.run_id))
+        self._add_user(message.message_id, message.text, message.attachments)
+
+    def _add_user(self, message_id: str, text: str, attachments: Sequence[Attachment] = ()) -> None:
+        self._messages.append(user_message(self._spec, message_id, text, attachments))
+        self._model_calls = 0
+
+    async def _hear_from_agents(self) -> bool:
+        """The model ended its turn while agents of its own still work: go on when one has ended, or when people say
+        something meanwhile. Without this their work would be thrown away with the run."""
+        if not self._has_agents:
+            return False
+        ended = asyncio.ensure_future(self._events.delegate(WaitForAgents(until="any", report=True)))
+        told = asyncio.ensure_future(self._steer.next())
+        try:
+            await asyncio.wait((ended, told), return_when=asyncio.FIRST_COMPLETED)
+            if not told.done() and not ended.result().error:
+                await asyncio.wait((told,))  # the report was sent before the reply, and may be slower
+        finally:
+            for task in (ended, told):
+                task.cancel()
+            await asyncio.wait((ended, told))
+        if told.cancelled():
+            return False  # each of them has been heard
+        self._let_in(told.result())
+        return True
 
     async def _answer(self) -> Answer:
         """One whole answer of the model, its end made a fact; retried where that is safe."""
@@ -160,6 +188,7 @@ class AgentLoop:
         )
 
     async def _run_tools(self, calls: Sequence[ToolCallData]) -> list[ToolResultData]:
+        self._has_agents = self._has_agents or any(call.name == AGENT_TOOL for call in calls)
         results = await self._calls.run(calls)
         self._remember(results)
         return results

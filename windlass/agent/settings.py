@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 from windlass import limits
 from windlass.agent.prompt import system_prompt
-from windlass.wire.execution import RunSpec
+from windlass.wire.execution import Events, RunSpec
 from windlass.wire.model import Model
 from windlass.wire.runs import Usage
 from windlass.wire.tools import Tool
 
-ToolFactory = Callable[[RunSpec], Sequence[Tool]]  # the tools of one run: they know its workspace
+ToolFactory = Callable[[RunSpec, Events], Sequence[Tool]]  # the tools of one run: they know its workspace and owner
 PromptBuilder = Callable[[str, Sequence[str]], str]  # (workspace path, names of the tools) -> system prompt
 
 

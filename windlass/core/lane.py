@@ -11,7 +11,7 @@ order after it.
 """
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -43,6 +43,7 @@ class Request(msgspec.Struct, frozen=True):
     attachments: list[Attachment] = []
     reasoning_effort: str = ""
     model: str = ""
+    parent_run: str = ""
 
 
 class Entry:
@@ -94,6 +95,7 @@ class Ending(msgspec.Struct, frozen=True):
     message_id: str = ""
     text: str = ""
     error: str = ""
+    transcript: Any = None
 
 
 class Lane:
@@ -171,6 +173,7 @@ class Lane:
             attachments=request.attachments,
             reasoning_effort=request.reasoning_effort,
             model=request.model,
+            parent_run=request.parent_run,
         )
         self._next_number += 1
         entry = Entry(run, private)
@@ -285,13 +288,15 @@ class Lane:
     def _shared(self, steered: Entry, ending: Ending) -> Ending:
         if ending.outcome != "canceled" and self.covered(steered):
             return Ending("canceled", ending.message_id)
-        return ending
+        return msgspec.structs.replace(ending, transcript=None)  # it is kept once, with the run it tells of
 
     def _terminal(self, entry: Entry, ending: Ending, now: str) -> list[Fact]:
         failed = ending.outcome in ("failed", "interrupted")
         error = ending.error if failed else ""
         del self._entries[entry.run.id]
         entry.run = msgspec.structs.replace(entry.run, state=ending.outcome, ended_at=now, error=error)
+        if ending.transcript is not None:
+            entry.private = msgspec.structs.replace(entry.private, transcript=ending.transcript)
         facts = [self._run_fact(entry, entry.by)]
         if ending.outcome == "failed":
             event = AgentEvent("error", self.session_id, entry.run.id, error)

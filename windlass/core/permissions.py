@@ -5,6 +5,7 @@ grant is keyed by what the server asked (tool, action, exact resource), never by
 Nothing here ever turns silence into an allow (I10).
 """
 
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -76,14 +77,20 @@ class Permissions:
     def waiting(self, run_id: str) -> bool:
         return any(p.run_id == run_id for p in self.pending.values())
 
-    def ask(self, request: PermissionRequest, resource: str, policy: Policy, by: By) -> Asked:
-        """Decide by rule, grant or skip, in that order; else the people are asked. A deny rule beats everything."""
+    def ask(
+        self, request: PermissionRequest, resource: str, policy: Policy, by: By, above: Sequence[str] = ()
+    ) -> Asked:
+        """Decide by rule, grant or skip, in that order; else the people are asked. A deny rule beats everything.
+
+        A sub-agent's session may do what the sessions `above` it were granted, exactly that and nothing more.
+        """
         rule = policy.decide(request.tool_name, resource)
         if rule == "deny":
             return Asked("denied", [self._notify(request, "denied", By("policy"))])
         if rule == "allow":
             return Asked("granted", [])
-        if grant_key(request, resource) in self._grants:
+        _, *what = grant_key(request, resource)
+        if any((session, *what) in self._grants for session in (request.session_id, *above)):
             return Asked("granted", [self._notify(request, "granted", By("grant"))])
         if self.skip:
             return Asked("granted", [self._notify(request, "granted", By("skip"))])
@@ -120,6 +127,12 @@ class Permissions:
         """The run is over or is being stopped: its questions go, everywhere (B25, I11)."""
         ids = [id for id, pending in self.pending.items() if pending.run_id == run_id]
         return [self._end(id, "withdrawn", by) for id in ids]
+
+    def withdraw_one(self, request_id: str, by: By) -> Settled:
+        """Whoever asked does not wait any more: nobody would act on an answer."""
+        if request_id not in self.pending:
+            return Settled(False)
+        return self._end(request_id, "withdrawn", by)
 
     def expire(self, request_id: str) -> Settled:
         """Nobody was there to answer in time."""

@@ -2,18 +2,44 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from windlass.clock import Clock
 from windlass.config import Config
 from windlass.journal.journal import Journal
-from windlass.wire.execution import Executor
+from windlass.wire.execution import Executor, RunSpec
 
 if TYPE_CHECKING:
+    from windlass.engine.post import Mailroom
     from windlass.engine.workspace import Workspace
 
 InThread = Callable[..., Awaitable[Any]]
-ExecutorFactory = Callable[["Workspace", Config, str], Executor]  # the last is the model: "provider/model"
+ExecutorFactory = Callable[["Workspace", Config, RunSpec], Executor]
+
+
+class Worktree(Protocol):
+    """A directory of its own for one agent, on a branch of its own."""
+
+    @property
+    def path(self) -> str: ...
+
+    @property
+    def branch(self) -> str: ...
+
+
+class Settled(Protocol):
+    """`branch` is "" when nothing was done on it."""
+
+    @property
+    def branch(self) -> str: ...
+
+
+class Worktrees(Protocol):
+    async def open(self, workspace_path: str, session_id: str) -> Worktree | None:
+        """None where there is no repository to branch from; raises OSError when it cannot be made."""
+
+    async def settle(self, worktree: Any) -> Settled:
+        """Commit what is left, remove the directory, keep the branch if anything is on it; raises OSError."""
 
 
 class Graces:
@@ -37,7 +63,8 @@ class Context:
         graces: Graces,
         new_id: Callable[[str], str],
         in_thread: InThread = asyncio.to_thread,
-        on_close: "Callable[[Workspace], None]" = lambda workspace: None,
+        mailroom: "Mailroom | None" = None,
+        worktrees: Worktrees | None = None,
     ) -> None:
         self.journal = journal
         self.clock = clock
@@ -45,5 +72,6 @@ class Context:
         self.executor = executor
         self.graces = graces
         self.new_id = new_id
-        self.on_close = on_close  # lets go of what was made for a workspace, such as its directory's handle
+        self.mailroom = mailroom
+        self.worktrees = worktrees
         self.in_thread = in_thread  # for calls that may block; the simulation has no threads

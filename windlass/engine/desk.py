@@ -21,7 +21,10 @@ SERVER = By("server")
 
 
 class Desk:
-    """`lane_of` finds the lane of a run that is not over; `is_held` tells whether any client holds the workspace."""
+    """`lane_of` finds the lane of a run that is not over; `is_held` tells whether any client holds the workspace.
+
+    `above` are the sessions above a sub-agent's, the root first.
+    """
 
     def __init__(
         self,
@@ -30,19 +33,22 @@ class Desk:
         permissions: Permissions,
         lane_of: Callable[[str], Lane | None],
         is_held: Callable[[], bool],
+        above: Callable[[str], list[str]],
     ) -> None:
         self.permissions = permissions
         self._context = context
         self._log = log
         self._lane_of = lane_of
         self._is_held = is_held
+        self._above = above
         self._asking: dict[str, asyncio.Future[tuple[Verdict, int]]] = {}  # by permission id
         self._unattended: asyncio.TimerHandle | None = None
 
     async def ask(self, lane: Lane, entry: Entry, ask: PermissionAsk, config: Config) -> Verdict:
         """Ask policy and people; returns when the decision is on disk. Anything but `granted` means no (I10)."""
-        request = self._request(entry, ask)
-        asked = self.permissions.ask(request, ask.resource, _policy(config), entry.by)
+        above = self._above(entry.run.session_id)
+        request = self._request(entry, ask, next(iter(above), entry.run.session_id))
+        asked = self.permissions.ask(request, ask.resource, _policy(config), entry.by, above)
         if asked.verdict is not None:
             await self._log.durable(self._log.append(asked.facts))
             return asked.verdict
@@ -52,12 +58,21 @@ class Desk:
         self.review(config)
         try:
             verdict, head = await answer
+        except asyncio.CancelledError:
+            self._take_back(request.id)
+            raise
         finally:
             self._asking.pop(request.id, None)
         await self._log.durable(head)
         return verdict
 
-    def _request(self, entry: Entry, ask: PermissionAsk) -> PermissionRequest:
+    def _take_back(self, permission_id: str) -> None:
+        """The asker is gone, and its run may go on (a worker withdrew it): people would answer a question of nobody."""
+        settled = self.permissions.withdraw_one(permission_id, SERVER)
+        if settled.resolved and not self._log.closed:
+            self._settle(permission_id, settled, SERVER)
+
+    def _request(self, entry: Entry, ask: PermissionAsk, root_session_id: str) -> PermissionRequest:
         return PermissionRequest(
             id=self._context.new_id("perm"),
             session_id=entry.run.session_id,
@@ -67,7 +82,7 @@ class Desk:
             action=ask.action,
             params=ask.params,
             path=ask.path,
-            root_session_id=entry.run.session_id,
+            root_session_id=root_session_id,
             confined=ask.confined,
             run_id=entry.run.id,
         )

@@ -1,7 +1,7 @@
 """What a restart finds: runs that were not over when the server stopped or was killed.
 
 A run a cancel covers ends `canceled`; one that was running ends `interrupted`, its messages made whole from what is on
-disk; queued ones go on in their order (I1, I3).
+disk; queued ones go on in their order (I1, I3). What a sub-agent had queued does not: the run it was for is over.
 """
 
 import msgspec
@@ -29,9 +29,21 @@ async def recover(workspace: Workspace, opening: view.Opening) -> None:
             rows = await journal.read(view.run_messages, workspace.id, lane.session_id, lane.active.number)
             found.append((lane, lane.active, [(run, place, _decode_message(body)) for run, place, body in rows]))
     workspace.log.append([_withdrawn(_decode_permission(body)) for body in opening.permissions])
-    for lane, entry, messages in found:
+    workspace.log.append([fact for lane in lanes for fact in _orphans(lane)])
+    for lane, entry, messages in sorted(found, key=lambda item: _place(workspace, item[0])):
         workspace.interrupt(lane, entry, messages, _INTERRUPTED)
     await workspace.log.durable(workspace.log.head)
+
+
+def _place(workspace: Workspace, lane: Lane) -> int:
+    """Agents before those they worked for, as in every other ending."""
+    return -len(workspace.sessions.lineage(lane.session_id))
+
+
+def _orphans(lane: Lane) -> list[Fact]:
+    """What waits for a parent run that is not there any more is cancelled; it ends when its lane goes on."""
+    waiting = [entry for entry in lane.queued if entry.private.parent_run]
+    return [fact for entry in waiting for fact in lane.cancel_run(entry.run.id, SERVER).facts]
 
 
 def _withdrawn(request: PermissionRequest) -> Fact:

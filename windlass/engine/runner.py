@@ -7,13 +7,17 @@ cancel covers the run, in one synchronous line, and records how it ended.
 
 import asyncio
 import math
-from typing import TYPE_CHECKING, assert_never
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING, Any, assert_never
 
 import structlog
 
 from windlass import limits
 from windlass.core.lane import Entry, Lane
+from windlass.engine.place import Place
+from windlass.engine.post import RunMail
 from windlass.engine.transcript import Transcript, finished
+from windlass.wire.delegation import AgentsReply, AgentsRequest
 from windlass.wire.events import Fact
 from windlass.wire.execution import PermissionAsk, RunOutcome, RunSpec, SteerMessage, Verdict
 from windlass.wire.messages import Message
@@ -36,6 +40,7 @@ if TYPE_CHECKING:
     from windlass.engine.workspace import Workspace
 
 logger = structlog.get_logger("windlass.run")
+_STOPPED = "The server stopped before the run was over. Send the prompt again to go on."
 
 
 class ExecutorMisbehaved(Exception):
@@ -66,9 +71,34 @@ class RunSteer:
         self._runner = runner
         self._changed = asyncio.Event()
         self.handed: dict[str, str] = {}  # run id of the steered prompt -> id its message will have
+        self._withdrawn: set[str] = set()  # those whose cancel was told
+        self._ahead: list[SteerMessage] = []  # taken for `next`, which hands out one at a time
 
     def take(self) -> list[SteerMessage]:
-        messages = []
+        messages, self._ahead = [*self._ahead, *self._new()], []
+        return messages
+
+    async def next(self) -> SteerMessage:
+        while not self._ahead:
+            self._changed.clear()
+            self._ahead += self._new()
+            if not self._ahead:
+                await self._changed.wait()
+        return self._ahead.pop(0)
+
+    async def withdrawn(self) -> str:
+        while True:
+            self._changed.clear()
+            for run_id in self.handed:
+                entry = self._runner.lane.get(run_id)
+                if run_id not in self._withdrawn and entry is not None and entry.run.cancel_requested:
+                    self._withdrawn.add(run_id)
+                    return run_id
+            await self._changed.wait()
+
+    def _new(self) -> list[SteerMessage]:
+        """Letters that were fetched, and steered prompts that were not handed out yet."""
+        messages = self._runner.mail.take()
         for entry in self._runner.lane.pending_steers(self._runner.entry.run.id):
             if entry.run.id in self.handed:
                 continue
@@ -76,15 +106,6 @@ class RunSteer:
             self.handed[entry.run.id] = message_id
             messages.append(SteerMessage(entry.run.id, entry.run.prompt, message_id, entry.private.attachments))
         return messages
-
-    async def next(self) -> SteerMessage:
-        while True:
-            self._changed.clear()
-            for entry in self._runner.lane.pending_steers(self._runner.entry.run.id):
-                if entry.run.id not in self.handed:
-                    message_id = self.handed[entry.run.id] = self._runner.workspace.context.new_id("msg")
-                    return SteerMessage(entry.run.id, entry.run.prompt, message_id, entry.private.attachments)
-            await self._changed.wait()
 
     def wake(self) -> None:
         self._changed.set()
@@ -99,12 +120,15 @@ class Runner:
         self.entry = entry
         self.cancel = CancelToken()
         self.steer = RunSteer(self)
+        self.mail = RunMail(workspace.post, entry.run.session_id)
         self._transcript = transcript
         self._log = workspace.log
         self._config = workspace.context.config  # the one it keeps, whatever is reloaded
         self._task: asyncio.Task[RunOutcome] | None = None
         self._stop: asyncio.Event = asyncio.Event()
         self._stop_outcome: Outcome = "canceled"
+        self._stop_reason = _STOPPED
+        self._place = Place(workspace, entry, self._config)
         self._over = False
 
     # -- the run's life -----------------------------------------------------------------------------------------------
@@ -117,36 +141,47 @@ class Runner:
         stop.cancel()
         if not task.done():
             await self._stop_task(task)
-        self._finish(*self._judge(task))
+        if self.workspace.agents.families.children(self.entry.run.id):
+            await self.workspace.agents.end_below(self.entry)
+        await self._clear_up()
+        self._finish(*self._judge(task), _kept(task))
 
     async def _execute(self, start_head: int) -> RunOutcome:
         # Nothing is done for a run before its start is on disk: a crash must not find a model called for a run that
         # does not exist, and a cancel that arrives until then finds a run that never called it (B04).
         await self._log.durable(start_head)
         messages = await self.workspace.conversation(self.entry.run.session_id)
+        await self.mail.fetch()
+        path = await self._place.open()
         if self._deaf:
             raise asyncio.CancelledError  # it was cancelled while we read, and its task has not heard of it yet
         spec = RunSpec(
             run_id=self.entry.run.id,
             session_id=self.entry.run.session_id,
-            root_session_id=self.entry.run.session_id,
-            workspace_path=self.workspace.path,
+            root_session_id=self._place.root_session_id,
+            workspace_path=path,
             prompt=self.entry.run.prompt,
             messages=messages,
             attachments=self.entry.private.attachments,
             model=self.entry.private.model or self._config.model,
             reasoning_effort=self.entry.private.reasoning_effort or self._config.reasoning_effort,
+            roles=self._place.roles,
         )
-        executor = self.workspace.context.executor(self.workspace, self._config, spec.model)
+        executor = self.workspace.context.executor(self.workspace, self._config, spec)
         return await executor.run(spec, self, self.steer, self.cancel)
 
-    def stop(self, outcome: Outcome = "canceled") -> None:
+    async def _clear_up(self) -> None:
+        """Before the end is told: whoever hears of it may rely on what the run left (a branch, a mailbox)."""
+        await self.mail.close()
+        await self._place.close()
+
+    def stop(self, outcome: Outcome = "canceled", reason: str = _STOPPED) -> None:
         """Stop the run. `outcome` is what it ends as, unless a cancel covers it: then that.
 
         An executor that came to its end before this keeps its outcome: nothing of what it said was dropped.
         """
         if not self._stop.is_set() and not (self._task is not None and self._task.done()):
-            self._stop_outcome = outcome
+            self._stop_outcome, self._stop_reason = outcome, reason
             self.cancel.set()
             self._stop.set()
 
@@ -164,7 +199,7 @@ class Runner:
         error = task.exception() if task.done() and not task.cancelled() else None
         if self._stop.is_set():
             # Whatever it claims: from the stop on its words were dropped, so it cannot have completed.
-            return self._stop_outcome, _STOPPED
+            return self._stop_outcome, self._stop_reason
         if task.cancelled():
             return "failed", "The run's executor stopped by itself."
         if error is not None:
@@ -174,17 +209,18 @@ class Runner:
         result = task.result()
         if result.status == "completed":
             return "completed", ""
+        if result.status == "interrupted":
+            return "interrupted", _encodable(result.error) or _STOPPED
         return "failed", _encodable(result.error) or "The run's executor stopped by itself."
 
-    def _finish(self, outcome: Outcome, error: str) -> None:
+    def _finish(self, outcome: Outcome, error: str, transcript: Any) -> None:
         """The one place where a run ends. No await: what is compared here is what is written (R8, R22)."""
         self._over = True
         if self._log.closed:
             self.workspace.give_up()  # the journal is poisoned; a restart finds the run and says what became of it
             return
-        self.workspace.finish_run(
-            self.lane, self.entry, self._transcript, self.lane.verdict(self.entry, outcome), error
-        )
+        verdict = self.lane.verdict(self.entry, outcome)
+        self.workspace.finish_run(self.lane, self.entry, self._transcript, verdict, error, transcript)
 
     # -- the executor's side: Events ----------------------------------------------------------------------------------
 
@@ -197,11 +233,12 @@ class Runner:
         if not self._deaf:
             self._take(event)
 
-    async def durable(self, event: RunEvent) -> None:
-        if self._deaf:
-            raise asyncio.CancelledError
-        head = self._take(event)
-        await self._log.durable(head)
+    def durable(self, event: RunEvent) -> Awaitable[None]:
+        return self._committed(None if self._deaf else self._take(event))
+
+    async def _committed(self, head: int | None) -> None:
+        if head is not None:
+            await self._log.durable(head)
         if self._deaf:
             raise asyncio.CancelledError
 
@@ -210,6 +247,11 @@ class Runner:
             return "withdrawn"
         verdict = await self.workspace.desk.ask(self.lane, self.entry, ask, self._config)
         return "withdrawn" if self._deaf else verdict
+
+    async def delegate(self, request: AgentsRequest) -> AgentsReply:
+        if self._deaf:
+            raise asyncio.CancelledError  # what it would start now, its own cancel would not reach
+        return await self.workspace.agents.delegate(self.entry, self._config, request)
 
     def _take(self, event: RunEvent) -> int:
         """Turn an event into facts or deltas; returns the head it rests on."""
@@ -243,6 +285,8 @@ class Runner:
             case SteerTaken():
                 return self._steer_taken(event.run_id)
             case Step():
+                if event.number > 1:  # what was there at the start has been fetched
+                    self.look_for_mail()
                 return self._log.head
             case _:
                 assert_never(event)
@@ -280,7 +324,16 @@ class Runner:
             raise ExecutorMisbehaved("an event for a message that is not being written")
         return message
 
+    def look_for_mail(self) -> None:
+        """See whether letters wait; they are handed over at the next step boundary."""
+        self.mail.look(self.steer.wake)
+
     def _steer_taken(self, run_id: str) -> int:
+        letter = self.mail.taken(run_id)
+        if letter is not None:
+            head = self.workspace.letter_taken(self.lane, self.entry, letter, self._transcript)
+            self.mail.acknowledge(letter, self._log.durable(head))
+            return head
         message_id = self.steer.handed.get(run_id, "")
         return self.workspace.steer_taken(self.lane, run_id, message_id, self._transcript)
 
@@ -296,4 +349,8 @@ def _encodable(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-_STOPPED = "The server stopped before the run was over. Send the prompt again to go on."
+def _kept(task: "asyncio.Task[RunOutcome]") -> Any:
+    """The executor's own record of the run, if it came back with one."""
+    if not task.done() or task.cancelled() or task.exception() is not None:
+        return None
+    return task.result().transcript

@@ -38,6 +38,24 @@ class Sessions:
         """The session as far as its last runs are concerned: also one that is on its way out."""
         return self._sessions.get(session_id)
 
+    def lineage(self, session_id: str) -> list[Session]:
+        """The session and those above it, the root first."""
+        line: list[Session] = []
+        session = self._sessions.get(session_id)
+        while session is not None:
+            line.insert(0, session)
+            session = self._sessions.get(session.parent_session_id)
+        return line
+
+    def children(self, session_id: str) -> list[Session]:
+        """The sessions of its sub-agents, the oldest first."""
+        return [session for session in self._sessions.values() if session.parent_session_id == session_id]
+
+    def family(self, session_id: str) -> list[Session]:
+        """The session and all below it, the deepest first."""
+        below = [session for child in self.children(session_id) for session in self.family(child.id)]
+        return [*below, self._sessions[session_id]]
+
     def create(self, session: Session, by: By) -> Fact:
         if len(self._sessions) >= limits.SESSIONS_PER_WORKSPACE:
             raise TooMany("This workspace has too many sessions. Delete some that are no longer needed.")

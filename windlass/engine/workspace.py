@@ -15,9 +15,11 @@ import structlog
 from windlass import limits
 from windlass.core.lane import Cover, Ending, Entry, Lane, Request
 from windlass.core.permissions import Permissions
+from windlass.engine.agents import Admission, Agents, Ended
 from windlass.engine.attendance import Attendance
 from windlass.engine.context import Context
 from windlass.engine.desk import SERVER, Desk
+from windlass.engine.post import Letter, Post, Report, message_id
 from windlass.engine.reservations import Reservations
 from windlass.engine.runner import Runner
 from windlass.engine.sessions import Sessions, checked_title
@@ -56,11 +58,13 @@ class Workspace:
         self.permissions = Permissions(skip=opening.workspace.skip)
         self.attendance = Attendance(log, context.graces, self._review, self._quiet)
         self.claims = self.attendance.claims
-        self.desk = Desk(context, log, self.permissions, self._lane_of, lambda: self.claims.held)
+        self.desk = Desk(context, log, self.permissions, self.lane_of, lambda: self.claims.held, self._above)
         self.closed = False
         self.draining = False
         self._on_quiet = on_quiet
-        self.sessions = Sessions(opening.sessions, self._is_busy, self.claims.attached_clients)
+        self.sessions = Sessions(opening.sessions, self.is_session_busy, self.claims.attached_clients)
+        self.agents = Agents(self)
+        self.post = Post(self, context.mailroom)
         self._lanes: dict[str, Lane] = {}
         self._next_numbers = opening.next_numbers
         self._next_order = opening.next_order
@@ -90,34 +94,39 @@ class Workspace:
         await self.log.durable(head)
 
     async def delete_session(self, session_id: str, by: By) -> None:
-        """Cancel its runs, wait for their terminals, remove its content. New prompts are refused at once."""
+        """Cancel its runs, wait for their terminals, remove its content and its agents'. New prompts are refused at
+        once."""
         self.context.journal.check()
         self._check_staying()
         self.sessions.get(session_id)
-        # It stays in memory until its end is decided: its runs still end, and a crash before that must find it whole.
-        self.sessions.leaving.add(session_id)
-        lane = self._lanes.get(session_id)
-        if lane is not None:
-            self._cancel(lane, by)
-        task = asyncio.create_task(self._delete(session_id, lane, by), name=f"delete {session_id}")
+        doomed = [session.id for session in self.sessions.family(session_id) if self.sessions.has(session.id)]
+        # They stay in memory until their end is decided: their runs still end, and a crash before must find them whole.
+        self.sessions.leaving.update(doomed)
+        for id in doomed:
+            self.cancel_now(id, by)
+        task = asyncio.create_task(self._delete(doomed, by), name=f"delete {session_id}")
         self._driving.add(task)
         task.add_done_callback(self._deleted)
         # Shielded: a caller that goes away must not leave a session that is gone from memory and not from the disk.
         await asyncio.shield(task)
 
-    async def _delete(self, session_id: str, lane: Lane | None, by: By) -> None:
+    async def _delete(self, session_ids: list[str], by: By) -> None:
         try:
-            if lane is not None:
-                await self._until_idle(lane)
-            self._lanes.pop(session_id, None)
-            self.permissions.forget_session(session_id)
-            for key in [key for key in self._file_versions if key[0] == session_id]:
-                del self._file_versions[key]
-            head = self.log.append([self.sessions.delete(session_id, by, self.context.clock.seconds())])
+            for session_id in session_ids:
+                if (lane := self._lanes.get(session_id)) is not None:
+                    await self._until_idle(lane)
+            head = self.log.append([self._forget_session(session_id, by) for session_id in session_ids])
             await self.log.durable(head)
         finally:
-            self.sessions.leaving.discard(session_id)
+            self.sessions.leaving.difference_update(session_ids)
             self._quiet()
+
+    def _forget_session(self, session_id: str, by: By) -> Fact:
+        self._lanes.pop(session_id, None)
+        self.permissions.forget_session(session_id)
+        for key in [key for key in self._file_versions if key[0] == session_id]:
+            del self._file_versions[key]
+        return self.sessions.delete(session_id, by, self.context.clock.seconds())
 
     def _deleted(self, task: asyncio.Task[None]) -> None:
         self._driving.discard(task)
@@ -151,7 +160,11 @@ class Workspace:
         await self.log.durable(head)
         return accepted
 
-    def _accept(self, body: Prompt, digest: str, by: By) -> tuple[Accepted, int]:
+    def accept_agent(self, body: Prompt, by: By, admission: Admission) -> None:
+        """Accept the prompt of a run for one of its agents. The caller waits until it is on disk."""
+        self._accept(body, "", by, admission)
+
+    def _accept(self, body: Prompt, digest: str, by: By, admission: Admission | None = None) -> tuple[Accepted, int]:
         self.context.journal.check_room()
         self._check_staying()
         self.sessions.get(body.session_id)
@@ -165,11 +178,19 @@ class Workspace:
             attachments=body.attachments,
             reasoning_effort=body.reasoning_effort,
             model=body.model,
+            parent_run="" if admission is None else admission.parent_run,
         )
         acceptance = lane.accept(request, by, self.context.clock.rfc3339())
         self._next_order += 1
-        head = self.log.append([*acceptance.facts, *self.desk.withdraw(acceptance.stopped, by)])
+        if admission is not None:
+            # In its family before anything else can happen: a cancel of its parent reaches it from here on.
+            family, parent, depth = admission.family, admission.parent_run, admission.depth
+            self.agents.families.join(family, request.run_id, lane.session_id, parent, depth)
+        below = self.agents.cover_below(acceptance.stopped, by)
+        withdrawn = self.desk.withdraw(acceptance.stopped, by)
+        head = self.log.append([*self._covered_facts(below, by), *acceptance.facts, *withdrawn])
         self._stop_covered(lane)
+        self._stop_below(below)
         if acceptance.run.disposition == "steered":
             self._runners[lane.session_id].steer.wake()
         self._pump(lane)
@@ -216,22 +237,54 @@ class Workspace:
         if self.closed:
             raise Conflict("This workspace is closing. Open it again and repeat the request.")
 
-    def _is_busy(self, session_id: str) -> bool:
+    def is_session_busy(self, session_id: str) -> bool:
         lane = self._lanes.get(session_id)
         return lane is not None and lane.is_busy
 
-    def _lane_of(self, run_id: str) -> Lane | None:
+    def lane_of(self, run_id: str) -> Lane | None:
         entry = self._entry(run_id)
         return None if entry is None else self._lanes[entry.run.session_id]
+
+    def _above(self, session_id: str) -> list[str]:
+        return [session.id for session in self.sessions.lineage(session_id)[:-1]]
+
+    def is_running(self, session_id: str, run_id: str) -> bool:
+        runner = self._runners.get(session_id)
+        return runner is not None and runner.entry.run.id == run_id
+
+    def session_state(self, session_id: str) -> str:
+        """What a busy session's first run is doing; "" for an idle one."""
+        lane = self._lanes.get(session_id)
+        first = None if lane is None else next(iter(lane.entries), None)
+        return "" if first is None else first.run.state
+
+    async def until_any_idle(self, session_ids: list[str], seconds: float) -> bool:
+        """Return when one of these busy sessions is idle; False when none was after this long."""
+        waiters = {id: asyncio.get_running_loop().create_future() for id in session_ids}
+        for id, waiter in waiters.items():
+            self._idle_waiters.setdefault(id, []).append(waiter)
+        try:
+            done, _ = await asyncio.wait(waiters.values(), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            return bool(done)
+        finally:
+            for id, waiter in waiters.items():
+                if waiter in self._idle_waiters.get(id, []):
+                    self._idle_waiters[id].remove(waiter)
+                if waiter.done():
+                    waiter.exception()  # a poisoned journal: the run that waits hears of it elsewhere
 
     # -- cancelling ---------------------------------------------------------------------------------------------------
 
     async def cancel(self, session_id: str, by: By) -> list[str]:
         """Cancel everything accepted so far on this session; the ids it covers that are not over yet."""
-        lane = self._lanes.get(session_id)
-        run_ids = [] if lane is None else self._cancel(lane, by)
+        run_ids = self.cancel_now(session_id, by)
         await self.log.durable(self.log.head)
         return run_ids
+
+    def cancel_now(self, session_id: str, by: By) -> list[str]:
+        """The decision of `cancel` alone; the caller waits until it is on disk."""
+        lane = self._lanes.get(session_id)
+        return [] if lane is None else self._cancel(lane, by)
 
     def _cancel(self, lane: Lane, by: By) -> list[str]:
         return self._cover(lane, lane.cancel(by), by)
@@ -280,15 +333,49 @@ class Workspace:
         return run_ids
 
     def _cover(self, lane: Lane, cover: Cover, by: By) -> list[str]:
-        self.log.append([*cover.facts, *self.desk.withdraw(cover.run_ids, by)])
+        """Commit a cancel, of the runs and of every agent below them, and stop all of it at once."""
+        below = self.agents.cover_below(cover.run_ids, by)
+        self.log.append(self._covered_facts([*below, (lane, cover)], by))
         self._stop_covered(lane)
+        self._stop_below(below)
         self._pump(lane)
         self._settle(lane)
         return cover.run_ids
 
+    def cancel_below(self, entry: Entry) -> None:
+        """A run is over, or is ending: its agents go with it."""
+        below = self.agents.cover_below([entry.run.id], entry.by)
+        if not self.log.closed:
+            self.log.append(self._covered_facts(below, entry.by))
+        self._stop_below(below)
+
+    def _covered_facts(self, covers: "Sequence[tuple[Lane, Cover]]", by: By) -> list[Fact]:
+        facts: list[Fact] = []
+        for _, cover in covers:
+            facts += [*cover.facts, *self.desk.withdraw(cover.run_ids, by)]
+        return facts
+
+    def _stop_below(self, below: "Sequence[tuple[Lane, Cover]]") -> None:
+        for lane, _ in below:
+            self._stop_covered(lane)
+        for lane, _ in below:
+            self._pump(lane)
+            self._settle(lane)
+
+    def stop_run(self, session_id: str, run_id: str, outcome: Outcome, reason: str) -> None:
+        """End a run that may not go on. One that has not started is taken out of its queue."""
+        runner, lane = self._runners.get(session_id), self._lanes[session_id]
+        if runner is not None and runner.entry.run.id == run_id:
+            runner.stop(outcome, reason)
+        elif lane.get(run_id) is not None:
+            self._cover(lane, lane.cancel_run(run_id, SERVER), SERVER)
+
     def _stop_covered(self, lane: Lane) -> None:
         runner = self._runners.get(lane.session_id)
-        if runner is not None and lane.covered(runner.entry):
+        if runner is None:
+            return
+        runner.steer.wake()  # what it was handed and has not taken may be among what was cancelled
+        if lane.covered(runner.entry):
             runner.stop()
 
     # -- starting and ending ------------------------------------------------------------------------------------------
@@ -328,11 +415,13 @@ class Workspace:
     def _transcript(self, entry: Entry) -> Transcript:
         return Transcript(entry.run.id, entry.run.session_id, entry.number, entry.by, self.context.new_id)
 
-    def finish_run(self, lane: Lane, entry: Entry, transcript: Transcript, outcome: Outcome, error: str) -> None:
+    def finish_run(
+        self, lane: Lane, entry: Entry, transcript: Transcript, outcome: Outcome, error: str, kept: Any = None
+    ) -> None:
         """The runner's last call: write the ending, and go on with the next run."""
         if self._runners.get(lane.session_id) is not None:
             del self._runners[lane.session_id]
-        self._finish(lane, entry, transcript, outcome, error)
+        self._finish(lane, entry, transcript, outcome, error, kept=kept)
         self._pump(lane)
         self._settle(lane)
 
@@ -345,6 +434,7 @@ class Workspace:
         error: str,
         first: "Sequence[Fact]" = (),
         written: "Callable[[str], Message | None] | None" = None,
+        kept: Any = None,
     ) -> None:
         now = self.context.clock
         messages = transcript.end(outcome, error, written or self.log.staged_message, now.seconds())
@@ -352,13 +442,17 @@ class Workspace:
             if fact.change == "created":
                 lane.note(entry, message_id=fact.key)
         withdrawn = self.desk.withdraw([entry.run.id], SERVER)
-        ending = Ending(outcome, transcript.last_assistant_id, transcript.last_text, error)
+        ending = Ending(outcome, transcript.last_assistant_id, transcript.last_text, error, kept)
         runs = lane.finish(entry, ending, now.rfc3339())
         known = self.sessions.ending(lane.session_id)
         count = transcript.added + (0 if known is None else known.message_count)
         session = self.sessions.change(lane.session_id, entry.by, message_count=count, updated_at=now.seconds())
         # One append is one commit: either all of an ending is there after a crash, or none of it.
         self.log.append([*first, *messages, *withdrawn, *session, *runs])
+        ended = Ended(outcome, transcript.last_text, error)
+        for fact in runs:
+            if fact.kind == "run_complete":
+                self.agents.ended(lane.session_id, fact.run, ended)
 
     def _settle(self, lane: Lane) -> None:
         if not lane.is_busy:
@@ -387,10 +481,29 @@ class Workspace:
         lane.note(entry, message_id=message.id)
         return self.log.append([*facts, transcript.create(message, run_id)])
 
+    def letter_taken(self, lane: Lane, entry: Entry, letter: Letter, transcript: Transcript) -> int:
+        """The active run took a message out of its mailbox: it stands here in the conversation."""
+        message = transcript.user(letter.text, self.context.clock.seconds(), [], message_id(letter))
+        lane.note(entry, message_id=message.id)
+        return self.log.append([transcript.create(message)])
+
+    def report(self, entry: Entry, text: str) -> None:
+        """Hand a text to a run at its next step boundary; gone with the run if it ends before."""
+        runner = self._runners.get(entry.run.session_id)
+        if runner is not None and runner.entry is entry:
+            runner.mail.put(Report(self.context.new_id("news"), text))
+            runner.steer.wake()
+
+    def mail_arrived(self, session_id: str) -> None:
+        runner = self._runners.get(session_id)
+        if runner is not None:
+            runner.look_for_mail()
+
     def add_usage(self, entry: Entry, gained: UsageGained) -> int:
         session = self.sessions.ending(entry.run.session_id)
         if session is None:
             return self.log.head
+        self.agents.spend(entry, gained)
         totals = self.sessions.change(
             session.id,
             entry.by,
@@ -398,6 +511,9 @@ class Workspace:
             completion_tokens=session.completion_tokens + gained.usage.completion_tokens,
             cost=session.cost + gained.cost,
         )
+        if gained.cost:
+            for above in self.sessions.lineage(session.id)[:-1]:
+                totals += self.sessions.change(above.id, entry.by, cost=above.cost + gained.cost)
         # The run's own figures too: a crash would lose them otherwise.
         return self.log.append([*totals, *self._lanes[session.id].progress(entry)])
 
@@ -521,7 +637,7 @@ class Workspace:
         self.closed = True
         self.attendance.close()
         self.desk.close()
-        self.context.on_close(self)
+        self.agents.close()
         self.context.journal.close_log(self.log)
 
 

@@ -42,10 +42,14 @@ class Guardian:
         """How many commands are running or being started."""
         return len(self._processes)
 
-    async def spawn(self, argv: Sequence[str], *, cwd: str, env: dict[str, str]) -> GuardedProcess:
+    async def spawn(
+        self, argv: Sequence[str], *, cwd: str, env: dict[str, str], stdin: int | None = None
+    ) -> GuardedProcess:
         """Start a command with exactly this environment; raises OSError when it cannot be executed.
 
-        Cancelling leaves nothing behind: what had been started is killed before CancelledError goes on.
+        `stdin` is a descriptor that becomes its standard input, which is empty otherwise; the caller closes its own
+        copy when this has returned. Cancelling leaves nothing behind: what had been started is killed before
+        CancelledError goes on.
         """
         spec = json.dumps({"argv": list(argv), "cwd": cwd, "env": env}).encode() + b"\n"
         if len(spec) > limits.GUARDIAN_MESSAGE_BYTES:
@@ -58,7 +62,7 @@ class Guardian:
         process.ended.add_done_callback(lambda _: self._processes.discard(process))
         try:
             os.set_blocking(reading, False)
-            await self._connect(process, writing)
+            await self._connect(process, [writing] if stdin is None else [writing, stdin])
             await process.start(spec)
         except BaseException:
             await process.abandon()
@@ -67,26 +71,26 @@ class Guardian:
             os.close(writing)
         return process
 
-    async def _connect(self, process: GuardedProcess, output: int) -> None:
-        """Have the guardian fork a keeper, and connect `process` to it."""
+    async def _connect(self, process: GuardedProcess, streams: list[int]) -> None:
+        """Have the guardian fork a keeper, and connect `process` to it. `streams`: output, and perhaps input."""
         ours, keepers = socket.socketpair()
         with keepers:
             try:
                 ours.setblocking(False)
-                await self._request_keeper(keepers.fileno(), output)
+                await self._request_keeper([keepers.fileno(), *streams])
                 await asyncio.get_running_loop().create_unix_connection(lambda: process, sock=ours)
             except BaseException:
                 ours.close()
                 raise
 
-    async def _request_keeper(self, control: int, output: int) -> None:
+    async def _request_keeper(self, descriptors: list[int]) -> None:
         link = await self._linked()
         try:
-            link.request_keeper(control, output)
+            link.request_keeper(descriptors)
         except ConnectionError:
             # It has just ended and the loop has not told us yet. Nothing was started, so a second try is safe.
             link.lost = True
-            (await self._linked()).request_keeper(control, output)
+            (await self._linked()).request_keeper(descriptors)
 
     async def _linked(self) -> "_Link":
         async with self._linking:
@@ -157,9 +161,9 @@ class _Link:
         # A zombie until someone waits; it is ending, so this is short.
         self._process.wait()
 
-    def request_keeper(self, control: int, output: int) -> None:
-        """Hand two descriptors over. The buffer holds more requests than PROCESSES, so a full one is an error."""
-        socket.send_fds(self._connection, [b"+"], [control, output])
+    def request_keeper(self, descriptors: list[int]) -> None:
+        """Hand the descriptors over. The buffer holds more requests than PROCESSES, so a full one is an error."""
+        socket.send_fds(self._connection, [b"+"], descriptors)
 
     async def aclose(self) -> None:
         loop = asyncio.get_running_loop()

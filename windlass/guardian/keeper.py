@@ -30,17 +30,19 @@ from windlass.guardian.tree import (
 )
 
 
-def keep(control: socket.socket, output: int, life: int) -> None:
+def keep(control: socket.socket, output: int, input: int | None, life: int) -> None:
     """Run the command the server names and return when all of it is gone. `life` ends with the guardian."""
     become_subreaper()
     wake = wake_on_child_end()
     try:
-        command = _start(_read_spec(control), output)
+        command = _start(_read_spec(control), output, input)
     except OSError as error:
         _report(control, {"errno": error.errno or errno.EIO, "message": _explain(error)})
         return
     # Ours must be closed, or the server would never see the end of the output.
     os.close(output)
+    if input is not None:
+        os.close(input)  # or whoever writes to it would never see that nobody reads any more
     _report(control, {"pid": command})
     keeper = _Keeper(command, control, life, wake)
     keeper.watch()
@@ -62,13 +64,13 @@ def _read_spec(control: socket.socket) -> dict[str, Any]:
     return spec
 
 
-def _start(spec: dict[str, Any], output: int) -> int:
+def _start(spec: dict[str, Any], output: int, input: int | None) -> int:
     try:
         process = subprocess.Popen(
             spec["argv"],
             cwd=spec["cwd"],
             env=spec["env"],
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL if input is None else input,
             stdout=output,
             stderr=output,
             close_fds=True,

@@ -1,7 +1,8 @@
 """The guardian's own process: forks a keeper for each request of the server, and outlives it only to clean up.
 
-A request is one byte that carries two descriptors: the keeper's socket to the server, and the pipe for the command's
-output. What to run goes over the keeper's socket, so nothing a command is or does can block this loop.
+A request is one byte that carries two or three descriptors: the keeper's socket to the server, the pipe for the
+command's output, and what is to be its standard input, if anything. What to run goes over the keeper's socket, so
+nothing a command is or does can block this loop.
 """
 
 import os
@@ -77,12 +78,12 @@ class _Guardian:
     def _take_request(self) -> bool:
         """Fork a keeper for one request; False when the server is gone."""
         try:
-            byte, descriptors, _, _ = socket.recv_fds(self._server, 1, 2)
+            byte, descriptors, _, _ = socket.recv_fds(self._server, 1, 3)
         except ConnectionError:
             return False
         if not byte:
             return False
-        if len(descriptors) == 2:
+        if len(descriptors) in (2, 3):
             try:
                 self._fork(*descriptors)
             except OSError:
@@ -92,20 +93,20 @@ class _Guardian:
             os.close(descriptor)
         return True
 
-    def _fork(self, control: int, output: int) -> None:
+    def _fork(self, control: int, output: int, input: int | None = None) -> None:
         pid = os.fork()
         if pid:
             self._keepers.add(pid)
             return
-        _live_as_a_keeper(lambda: self._keep(control, output))
+        _live_as_a_keeper(lambda: self._keep(control, output, input))
 
-    def _keep(self, control: int, output: int) -> None:
+    def _keep(self, control: int, output: int, input: int | None) -> None:
         signal.set_wakeup_fd(-1)
         # The server's socket and the held end above all: while any keeper has them, nobody sees them end.
         for descriptor in (self._server.detach(), self._held, self._wake):
             os.close(descriptor)
         with socket.socket(fileno=control) as connection:
-            keep(connection, output, self._life)
+            keep(connection, output, input, self._life)
 
 
 def _live_as_a_keeper(life: Callable[[], None]) -> None:

@@ -7,6 +7,7 @@ from collections import Counter
 from typing import Any
 
 from windlass.testing.history import Ask, Connection, History
+from windlass.testing.ledger import Stored
 from windlass.testing.run_record import Records, RunRecord
 
 # Where systems of this kind have lost something. A change that makes one of these unreachable blinds the simulation.
@@ -33,6 +34,8 @@ IMPORTANT = (
     "a session was deleted while it was busy",
     "a steer became an ordinary run",
     "a steer was taken",
+    "an agent of an agent was started",
+    "an agent was cancelled at work",
     "an answer came after the withdrawal",
     "an answer lost to another",
     "an executor was abandoned",
@@ -100,6 +103,8 @@ def _count_run(counted: Counter[str], history: History, record: RunRecord) -> No
     ends = [step for step in history.steps if step.kind == "end" and step.belongs_to(record.session, record.id)]
     if state == "canceled" and any(end.detail == "completed" and not end.told for end in ends):
         counted["a cancel between the executor's end and the run's"] += 1
+    if record.parent_run:
+        _count_agent(counted, history, record)
     if terminal is None:
         return
     if any(end.at > terminal.at for end in ends):
@@ -108,6 +113,23 @@ def _count_run(counted: Counter[str], history: History, record: RunRecord) -> No
         counted[f"a run of an earlier process ended {state}"] += 1
     elif state == "interrupted":
         counted["the server was drained under a run"] += 1
+
+
+def _count_agent(counted: Counter[str], history: History, record: RunRecord) -> None:
+    counted["an agent was started"] += 1
+    parents = {
+        fact.row.session: fact.body.get("parent_session_id", "") for fact in record.ledger.facts if _is_new(fact)
+    }
+    if parents.get(parents.get(record.session, ""), ""):
+        counted["an agent of an agent was started"] += 1
+    if record.flagged is not None and record.started is not None:
+        counted["an agent was cancelled at work"] += 1
+    if record.flagged is not None and record.flagged.stored.life > record.created.life:
+        counted["an agent's queued run was found by a restart"] += 1
+
+
+def _is_new(stored: Stored) -> bool:
+    return stored.row.kind == "session" and stored.row.change == "created"
 
 
 def _count_ask(counted: Counter[str], history: History, ask: Ask, records: Records) -> None:

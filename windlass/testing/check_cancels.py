@@ -4,6 +4,7 @@ An answer holds when what it says was on disk by then (I12) and comes true (I1, 
 """
 
 from windlass import limits
+from windlass.testing.check_families import ended_with_parent
 from windlass.testing.history import Ask, History
 from windlass.testing.run_record import Records, RunRecord
 
@@ -25,7 +26,9 @@ def _check_cause(history: History, record: RunRecord, records: Records) -> None:
     """Somebody must have asked for it, and not before the run was even sent (I5, I6)."""
     causes = [ask for ask in history.asks if _may_cancel(ask, record)]
     taker = records.find(record.ledger.id, record.taken_by, record.created.at) if record.taken_by else None
-    if not causes and not (taker is not None and taker.run.state == "canceled"):
+    if causes or ended_with_parent(record, records):
+        return
+    if taker is None or taker.run.state != "canceled":
         history.violate("I5", f"{record} was cancelled, and nobody asked for that after it was sent")
 
 

@@ -109,9 +109,24 @@ def _check_tools(history: History) -> None:
 
 def _was_granted(history: History, used: Stored, tool: str, resource: str) -> bool:
     """Whether someone allowed exactly this for the rest of this session, before it was used."""
+    line = _lineage(history.ledgers[used.row.workspace], used.row.session)
     grant = f'"tool":"{tool}","action":"execute","resource":"{resource}","granted":true'.encode()
     for stored in history.ledgers[used.row.workspace].facts[: used.row.seq - 1]:
         row = stored.row
-        if row.kind == "permission_notification" and row.session == used.row.session and grant in (row.private or b""):
+        if row.kind == "permission_notification" and row.session in line and grant in (row.private or b""):
             return True
     return False
+
+
+def _lineage(ledger: Ledger, session: str) -> set[str]:
+    """The session and those above it: a sub-agent may do what its parents were granted."""
+    parents = {
+        stored.row.session: stored.body["parent_session_id"]
+        for stored in ledger.facts
+        if stored.row.kind == "session" and stored.row.change == "created" and stored.body
+    }
+    line: set[str] = set()
+    while session and session not in line:
+        line.add(session)
+        session = parents.get(session, "")
+    return line

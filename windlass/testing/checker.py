@@ -10,6 +10,7 @@ from pathlib import Path
 from windlass.journal.rebuild import compare
 from windlass.testing.check_cancels import check_cancels
 from windlass.testing.check_conversations import check_conversations
+from windlass.testing.check_families import check_families
 from windlass.testing.check_permissions import check_permissions
 from windlass.testing.check_reads import check_reads
 from windlass.testing.check_runs import check_runs
@@ -23,6 +24,7 @@ def check(history: History, records: Records) -> None:
     """Everything, at the end of a simulation; what is wrong is put into the history."""
     check_runs(history, records)
     check_cancels(history, records)
+    check_families(history, records)
     check_conversations(history, records)
     check_permissions(history, records)
     check_streams(history)

@@ -36,6 +36,7 @@ class RunRecord:
         self.id = created.row.run
         self.session = created.row.session
         self.number = _private(created.row.private).number
+        self.parent_run = _private(created.row.private).parent_run
         self.facts: list[Stored] = []
         self.states: list[RunFact] = []
         self.asks: list[Ask] = []  # prompts that were answered with this run, or may have made it

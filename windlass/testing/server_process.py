@@ -20,7 +20,7 @@ import aiohttp
 
 from windlass.testing.watched_program import SIGN
 
-WAIT_SECONDS = 20.0  # the longest a test waits for anything: the machine may be busy with other tests
+WAIT_SECONDS = 60.0  # the longest a test waits for anything: four servers may start at once on a machine that is full
 
 
 class ServerProcess:

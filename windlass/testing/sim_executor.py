@@ -10,6 +10,7 @@ from typing import Literal, TypeVar
 
 from windlass.testing.history import StepKind
 from windlass.testing.sim_world import World
+from windlass.wire.delegation import CancelAgent, StartAgent, SteerAgent, WaitForAgents
 from windlass.wire.execution import Cancel, Events, PermissionAsk, RunOutcome, RunSpec, Steer
 from windlass.wire.messages import ToolCall, ToolCallData, ToolResult, ToolResultData
 from windlass.wire.run_events import (
@@ -108,6 +109,7 @@ class _Played:
                 self._events.emit(TodosChanged([Todo("written after the cancel", "pending")]))
                 if await self._events.approve(self._ask("late", "bash")) == "granted":
                     self.note("tool", "late")
+                await self._events.delegate(StartAgent(self._world.new_id("late")))
                 await asyncio.sleep(0.1)
             except asyncio.CancelledError:
                 if self._temper == "slow to stop":
@@ -196,6 +198,8 @@ class _Played:
     # -- the tools ----------------------------------------------------------------------------------------------------
 
     async def _run_tools(self, calls: list[ToolCallData]) -> None:
+        if self._rng.random() < 0.2:
+            await self._delegate()
         if len(calls) > 1 and self._rng.random() < 0.5:
             # Not a group: its end waits for its tasks, which a process that is killed cannot do.
             await asyncio.gather(*(self._run_tool(call) for call in calls))
@@ -214,6 +218,26 @@ class _Played:
         await asyncio.wait(tasks)
         for task in tasks:
             task.result()
+
+    async def _delegate(self) -> None:
+        """Set an agent or two to work; wait for them, steer one, cancel one, or just go on: they are ended with us."""
+        rng, delegate = self._rng, self._events.delegate
+        started: list[str] = []
+        for _ in range(rng.choice((1, 1, 2, 3))):
+            self.note("agent", "start")
+            reply = await delegate(StartAgent(self._world.new_id("task"), rng.choice(("", "explore"))))
+            started += [agent.id for agent in reply.agents]
+            await self._pause()
+        for id in started:
+            match rng.choice(("steer", "steer", "cancel", "nothing", "nothing", "nothing")):
+                case "steer":
+                    for _ in range(rng.choice((1, 2))):
+                        await delegate(SteerAgent(id, self._world.new_id("steer")))
+                case "cancel":
+                    self.note("agent", f"cancel {id}")
+                    await delegate(CancelAgent(id))
+        if rng.random() < 0.6:
+            await delegate(WaitForAgents((), rng.choice(("all", "any")), rng.choice((0.05, 1.0))))
 
     async def _run_tool(self, call: ToolCallData) -> None:
         verdict = await self._events.approve(self._ask(call.id, call.name))

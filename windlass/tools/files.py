@@ -6,11 +6,12 @@ told from a file and is read as one; writing replaces the name and leaves the ot
 """
 
 import errno
+import fcntl
 import os
 import threading
 import unicodedata
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice
 
 from windlass import limits
@@ -49,6 +50,20 @@ class WorkspaceRoot:
             yield descriptor
         finally:
             os.close(descriptor)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Keep out whoever else edits this workspace through us: another run, in this process or in a worker."""
+        with self._directory() as descriptor:
+            # Held by the open directory, which the copies share: it must be let go by name. Where the file system has
+            # no such locks, edits of two processes in the same instant stay unguarded, as they are against any editor.
+            with suppress(OSError):
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            try:
+                yield
+            finally:
+                with suppress(OSError):
+                    fcntl.flock(descriptor, fcntl.LOCK_UN)
 
     # -- paths ----------------------------------------------------------------------------------------------------
 
@@ -128,7 +143,7 @@ class WorkspaceRoot:
     def replace_bytes(self, path: str, before: bytes | None, content: bytes) -> None:
         """Write only if the file still is `before` (None: still does not exist); else raise ToolError."""
         # One at a time: two edits that both looked before either wrote would lose one of them.
-        with self._replacing:
+        with self._replacing, self._alone():
             if self.read_if_exists(path, limits.FILE_READ_BYTES) != before:
                 raise ToolError(f"{path} has changed since this was planned. View it again, then redo the change.")
             self.write_bytes(path, content)

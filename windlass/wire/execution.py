@@ -4,17 +4,22 @@ Any class with an async `run` of this shape executes runs: in this process, in a
 Protocols, so an executor needs nothing of ours but the wire types.
 """
 
+from collections.abc import Awaitable
 from typing import Any, Literal, Protocol
 
 import msgspec
 
+from windlass.wire.delegation import AgentsReply, AgentsRequest
 from windlass.wire.messages import Message
 from windlass.wire.run_events import RunEvent
 from windlass.wire.runs import Attachment
 
 
 class RunSpec(msgspec.Struct, frozen=True):
-    """Everything an executor is told. `messages` is the conversation so far; its last one is the prompt."""
+    """Everything an executor is told. `messages` is the conversation so far; its last one is the prompt.
+
+    `roles` are those of the sessions from the root's first sub-agent down to this one: none for a top-level run.
+    """
 
     run_id: str
     session_id: str
@@ -25,13 +30,20 @@ class RunSpec(msgspec.Struct, frozen=True):
     attachments: list[Attachment] = []
     model: str = ""
     reasoning_effort: str = ""
+    roles: tuple[str, ...] = ()
 
 
 class RunOutcome(msgspec.Struct, frozen=True):
-    """How the executor sees the end. The owner of the run has the last word (a cancel it knows of wins)."""
+    """How the executor sees the end. The owner of the run has the last word (a cancel it knows of wins).
 
-    status: Literal["completed", "canceled", "failed"]
+    `interrupted`: what executed it was lost. `result` is the answer for those who saw no events; `transcript` is the
+    executor's own record, opaque, kept with the run.
+    """
+
+    status: Literal["completed", "canceled", "failed", "interrupted"]
     error: str = ""
+    result: str = ""
+    transcript: Any = None
 
 
 class PermissionAsk(msgspec.Struct, frozen=True):
@@ -66,11 +78,14 @@ class Events(Protocol):
     def emit(self, event: RunEvent) -> None:
         """Hand over an event; returns at once. Events are taken in the order they were emitted."""
 
-    async def durable(self, event: RunEvent) -> None:
-        """Hand over an event and return when the facts it made are on disk."""
+    def durable(self, event: RunEvent) -> Awaitable[None]:
+        """Hand over an event, at once and in its order; await what is returned until the facts it made are on disk."""
 
     async def approve(self, ask: PermissionAsk) -> Verdict:
         """Ask the people (or the policy) and return what was decided. Anything but `granted` means no."""
+
+    async def delegate(self, request: AgentsRequest) -> AgentsReply:
+        """Start, steer, await or cancel sub-agents of this run. A refusal is a reply with an `error`."""
 
 
 class Steer(Protocol):
@@ -81,6 +96,9 @@ class Steer(Protocol):
 
     async def next(self) -> SteerMessage:
         """Wait for the next one."""
+
+    async def withdrawn(self) -> str:
+        """Wait until one that was handed out is cancelled: its `run_id`. For whoever passes messages on to another."""
 
 
 class Cancel(Protocol):

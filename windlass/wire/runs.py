@@ -1,6 +1,6 @@
 """Runs: the execution of one prompt, from accept to terminal."""
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -59,7 +59,8 @@ class Run(msgspec.Struct, omit_defaults=True, kw_only=True, frozen=True):
 class RunPrivate(msgspec.Struct, omit_defaults=True):
     """What a run's stored row holds beside its public body: never sent to anyone.
 
-    `number` is its place in its session, `order` its place in the workspace, `by` who sent the prompt.
+    `number` is its place in its session, `order` its place in the workspace, `by` who sent the prompt. `parent_run` is
+    the run whose agent it is. `transcript` is what the executor of an ended run wants kept, opaque to us.
     """
 
     number: int
@@ -69,6 +70,8 @@ class RunPrivate(msgspec.Struct, omit_defaults=True):
     attachments: list[Attachment] = []
     reasoning_effort: str = ""
     model: str = ""
+    parent_run: str = ""
+    transcript: Any = None
 
 
 class RunComplete(msgspec.Struct, omit_defaults=True):

@@ -23,6 +23,8 @@ class Session(msgspec.Struct):
     is_busy: bool = False
     attached_clients: int = 0
     todos: list[Todo] = []
+    role: str = ""  # of a sub-agent's session
+    branch: str = ""  # where a sub-agent that works in a worktree of its own leaves what it did
 
 
 class FileVersion(msgspec.Struct):

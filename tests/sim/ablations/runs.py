@@ -29,13 +29,13 @@ def let_the_task_write_its_end(patch: pytest.MonkeyPatch) -> None:
             outcome = runner._stop_outcome
         except Exception:
             outcome = "failed"
-        runner._finish(outcome, "")
+        runner._finish(outcome, "", None)
 
     def drive(runner: Runner, start_head: int) -> Coroutine[Any, Any, Any]:
         runner.__dict__["_task"] = asyncio.create_task(run(runner, start_head))
         return asyncio.wait({runner.__dict__["_task"]})
 
-    def stop(runner: Runner, outcome: Outcome = "canceled") -> None:
+    def stop(runner: Runner, outcome: Outcome = "canceled", reason: str = "") -> None:
         runner._stop_outcome = outcome
         runner.cancel.set()
         runner._stop.set()

@@ -1,0 +1,89 @@
+"""A worker in the test's own process, over real sockets; and one in a process of its own."""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+from windlass.fleet.echo import EchoExecutor
+from windlass.fleet.worker import Worker, WorkerAddress, WorkerOptions
+from windlass.testing.server_process import until
+from windlass.testing.watched_program import SIGN
+
+
+@contextlib.asynccontextmanager
+async def own_worker(factory: Any = EchoExecutor, **options: Any) -> AsyncIterator[WorkerAddress]:
+    """Serves in mode service unless told otherwise, until the block is left."""
+    worker = Worker(WorkerOptions(**{"mode": "service", **options}), factory)
+    address = await worker.start()
+    try:
+        yield address
+    finally:
+        worker.stop()
+        await worker.left()
+
+
+class WorkerProcess:
+    """`windlass worker` as a child process."""
+
+    def __init__(self, directory: Path, *arguments: str, executor: str = "echo", spec: Any = None) -> None:
+        self.directory = directory
+        self.log_file = directory / "worker.log"
+        self.ready_file = directory / "ready.json"
+        self._spec = spec
+        self.argv = [sys.executable, "-m", "windlass.testing.watched_program", "worker"]
+        self.argv += ["--executor", executor] if executor else []
+        self.argv += ["--ready-file", str(self.ready_file), *arguments]
+        self.url = ""
+        self.token = ""
+
+    async def launch(self, **options: Any) -> "WorkerProcess":
+        with self.log_file.open("ab") as log:
+            self.process = subprocess.Popen(  # noqa: ASYNC220  # the test's own loop: nobody else waits for it
+                self.argv,
+                stdout=log,
+                stderr=log,
+                stdin=options.pop("stdin", subprocess.DEVNULL),
+                cwd=self.directory,
+                env={**os.environ, **options.pop("environment", {})},
+                **options,
+            )
+        return self
+
+    async def __aenter__(self) -> "WorkerProcess":
+        await self.launch()
+        return await self.ready()
+
+    async def ready(self) -> "WorkerProcess":
+        await until(self._is_ready, "the worker is ready")
+        ready = json.loads(self.ready_file.read_bytes())
+        self.url, self.token = ready["url"], ready["token"]
+        assert ready["pid"] == self.process.pid
+        return self
+
+    def _is_ready(self) -> bool:
+        assert self.process.poll() is None, f"the worker ended at its start:\n{self.log()}"
+        return self.ready_file.exists()
+
+    def log(self) -> str:
+        return self.log_file.read_text(errors="replace")
+
+    async def ended(self, seconds: float = 20.0) -> int:
+        await until(lambda: self.process.poll() is not None, f"the worker has ended:\n{self.log()}", seconds)
+        assert SIGN not in self.log()
+        return self.process.returncode
+
+    async def __aexit__(self, *exception: object) -> None:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                await self.ended()
+            finally:
+                self.process.kill()
+                await asyncio.to_thread(self.process.wait)

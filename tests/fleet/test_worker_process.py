@@ -1,0 +1,220 @@
+"""The worker as a process: how it starts, what it is told, and that it ends with its parent."""
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.fleet.own_worker import WorkerProcess
+from tests.fleet.plain_peer import PlainPeer
+from windlass.fleet.echo import EchoExecutor
+from windlass.fleet.worker import WorkerOptions, serve_worker
+from windlass.testing.server_process import until
+
+# -- the process -------------------------------------------------------------------------------------------------------
+
+
+async def test_sigterm_cancels_runs_tells_and_exits_0(tmp_path: Path) -> None:
+    """A parent would see its link break without a word about its run (B58)."""
+    async with WorkerProcess(tmp_path, "--mode", "service") as worker:
+        async with PlainPeer(worker.url) as peer:
+            await peer.run("here __sleep_ms:60000")
+            await peer.event()
+            worker.process.send_signal(signal.SIGTERM)
+            assert (await peer.terminal())[1] == {"kind": "terminal", "status": "cancelled"}
+            assert await peer.closed() == 1001
+        assert await worker.ended() == 0
+
+
+async def test_the_ready_file_is_private_and_its_url_is_enough(tmp_path: Path) -> None:
+    """Every user of the machine could read the secret; or a peer without headers could not connect."""
+    async with WorkerProcess(tmp_path, "--mode", "service") as worker:
+        assert worker.ready_file.stat().st_mode & 0o777 == 0o600
+        assert worker.url.startswith("ws://127.0.0.1:")
+        assert worker.url.endswith("/" + worker.token)
+        for path in (f"/proc/{worker.process.pid}/cmdline", f"/proc/{worker.process.pid}/environ"):
+            assert worker.token not in await asyncio.to_thread(Path(path).read_text)
+        assert worker.token not in worker.log()
+
+
+async def test_without_a_ready_file_the_url_is_printed(tmp_path: Path) -> None:
+    """A person at a terminal could not use a worker."""
+    argv = [sys.executable, "-m", "windlass", "worker", "--executor", "echo", "--mode", "one"]
+    process = await asyncio.create_subprocess_exec(
+        *argv, stdout=asyncio.subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=tmp_path
+    )
+    assert process.stdout is not None
+    async with PlainPeer((await process.stdout.readline()).decode().strip()) as peer:
+        assert (await peer.ask("x"))[1]["status"] == "completed"
+    assert await process.wait() == 0
+
+
+async def test_the_end_of_standard_input_means_nothing_without_a_spec(tmp_path: Path) -> None:
+    """A worker started by a service manager, with no standard input, would leave at once."""
+    async with (
+        WorkerProcess(tmp_path, "--mode", "service") as worker,
+        PlainPeer(worker.url) as peer,
+    ):
+        assert (await peer.ask("x"))[1]["status"] == "completed"
+
+
+@pytest.mark.parametrize("pretty", [False, True])
+async def test_the_spec_comes_on_standard_input_and_the_parents_end_is_the_workers(
+    tmp_path: Path, pretty: bool
+) -> None:
+    """A worker would outlive its parent (B59 I22); or its secret would be in its arguments (A39)."""
+    ours, theirs = socket.socketpair()
+    spec = f'{{"secret": "s3cret-of-the-test", "executor": "echo", "parent_fd": {theirs.fileno()}}}'
+    worker = WorkerProcess(tmp_path, "--mode", "one", "--spec-stdin", executor="")
+    with ours, theirs:
+        await worker.launch(stdin=subprocess.PIPE, pass_fds=[theirs.fileno()])
+        assert worker.process.stdin is not None
+        worker.process.stdin.write((spec.replace(",", ",\n") if pretty else spec).encode() + b"\n")
+        worker.process.stdin.close()
+        theirs.close()
+        await worker.ready()
+        assert worker.token == "s3cret-of-the-test"
+        async with PlainPeer(worker.url) as peer:
+            await peer.run("here __sleep_ms:60000")
+            await peer.event()
+            ours.close()
+            assert await worker.ended() == 1
+    assert "the parent is gone" in worker.log()
+
+
+async def test_standard_input_itself_can_be_the_parents_descriptor(tmp_path: Path) -> None:
+    """Where no other descriptor can be handed down, a worker would outlive its parent (B59)."""
+    worker = WorkerProcess(tmp_path, "--mode", "service", "--spec-stdin", executor="")
+    await worker.launch(stdin=subprocess.PIPE)
+    assert worker.process.stdin is not None
+    worker.process.stdin.write(b'{"secret": "abc", "executor": "echo", "parent_fd": 0}\n')
+    worker.process.stdin.flush()
+    await worker.ready()
+    worker.process.stdin.close()
+    assert await worker.ended() == 1
+
+
+BLOCKS = """
+import time
+class Blocks:
+    async def run(self, spec, events, steer, cancel):
+        open("begun", "w").close()
+        while True:
+            time.sleep(60)
+"""
+
+
+async def test_a_worker_ends_with_its_parent_whatever_its_executor_does(tmp_path: Path) -> None:
+    """One blocking call would make an orphan of it (B59 I22)."""
+    (tmp_path / "blocks.py").write_text(BLOCKS)
+    spec = b'{"secret": "abc", "executor": "blocks:Blocks", "parent_fd": 0}\n'
+    worker = WorkerProcess(tmp_path, "--mode", "service", "--spec-stdin", executor="")
+    worker.argv[2] = "windlass"  # unwatched: blocking is what it is about
+    await worker.launch(stdin=subprocess.PIPE)
+    assert worker.process.stdin is not None
+    worker.process.stdin.write(spec)
+    worker.process.stdin.flush()
+    await worker.ready()
+    async with PlainPeer(worker.url) as peer:
+        await peer.run("x")
+        await until((tmp_path / "begun").exists, "the executor blocks")
+        worker.process.stdin.close()
+        assert await worker.ended(30) == 1
+
+
+async def test_an_executor_that_blocks_its_thread_is_cancelled_all_the_same(tmp_path: Path) -> None:
+    """The parent would wait for a terminal for as long as the executor sleeps (B58)."""
+    (tmp_path / "blocks.py").write_text(BLOCKS)
+    worker = WorkerProcess(tmp_path, "--mode", "reusable", executor="blocks:Blocks")
+    worker.argv[2] = "windlass"
+    async with worker:
+        async with PlainPeer(worker.url) as peer:
+            await peer.run("x")
+            await until((tmp_path / "begun").exists, "the executor blocks")
+            begun = time.monotonic()
+            await peer.send("cancel")
+            assert (await peer.terminal())[1]["status"] == "cancelled"
+            assert 5.9 < time.monotonic() - begun < 10
+        assert await worker.ended(30) == 0
+
+
+# -- what it is asked for ----------------------------------------------------------------------------------------------
+
+WRONG = {
+    ("--executor", "nobody"): "There is no executor 'nobody'",
+    ("--executor", "no_such_module:X"): "cannot be imported",
+    ("--executor", "bad_module:X"): "ZeroDivisionError",
+    ("--executor", "shapes:Missing"): "no class Missing",
+    ("--executor", "shapes:NotAsync"): "async def run",
+    ("--executor", "shapes:FewArguments"): "async def run",
+    ("--executor", "shapes:NeedsArguments"): "without arguments",
+    ("--executor", "echo", "--listen", "0.0.0.0:0"): "--tls-cert",
+    ("--executor", "echo", "--listen", "nonsense"): "HOST:PORT",
+    ("--executor", "echo", "--tls-cert", "x"): "go together",
+    ("--executor", "echo", "--tls-cert", "x", "--tls-key", "x"): "certificate cannot be used",
+    (): "--executor is missing",
+    ("--spec-stdin",): "not one JSON document",
+}
+SHAPES = """
+class NotAsync:
+    def run(self, spec, events, steer, cancel): ...
+class FewArguments:
+    async def run(self, spec): ...
+class NeedsArguments:
+    def __init__(self, model): ...
+    async def run(self, spec, events, steer, cancel): ...
+"""
+
+
+@pytest.mark.parametrize(("arguments", "words"), WRONG.items(), ids=range(len(WRONG)))
+async def test_what_cannot_work_is_said_at_the_start(arguments: tuple[str, ...], words: str, tmp_path: Path) -> None:
+    """It would fail at the first assignment, far from whoever could mend it."""
+    (tmp_path / "bad_module.py").write_text("1 / 0")
+    (tmp_path / "shapes.py").write_text(SHAPES)
+    worker = WorkerProcess(tmp_path, "--mode", "one", *arguments, executor="")
+    await worker.launch()
+    assert await worker.ended() == 2
+    assert words in worker.log()
+    assert "Traceback" not in worker.log()
+
+
+async def test_a_taken_port_is_said(tmp_path: Path) -> None:
+    """A traceback would tell nobody what to do."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        worker = WorkerProcess(tmp_path, "--mode", "one", "--listen", f"127.0.0.1:{taken.getsockname()[1]}")
+        await worker.launch()
+        assert await worker.ended() == 2
+    assert "cannot be listened on" in worker.log()
+
+
+async def test_a_worker_loads_neither_the_server_nor_an_http_library(tmp_path: Path) -> None:
+    """Every assignment would wait for a second of imports that it does not use."""
+    code = (
+        "import sys; from windlass.cli.worker import _load_worker; _load_worker(); import windlass.fleet.echo;"
+        "print([name for name in ('litestar', 'uvicorn', 'aiohttp', 'sqlite3', 'rich', 'windlass.engine')"
+        " if name in sys.modules])"
+    )
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", code, stdout=asyncio.subprocess.PIPE, env={**os.environ}
+    )
+    output, _ = await process.communicate()
+    assert output.decode().strip() == "[]"
+
+
+async def test_a_worker_that_is_stopped_while_it_starts_leaves_nothing() -> None:
+    """A host that changes its mind would wait for ever, or keep a port and a thread (I19)."""
+    for turns in range(6):
+        serving = asyncio.create_task(serve_worker(WorkerOptions(mode="service"), EchoExecutor))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        serving.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await serving

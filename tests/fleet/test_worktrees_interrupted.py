@@ -1,0 +1,197 @@
+"""Worktrees after an interruption: whatever was cancelled or killed, the next call repairs it and no work is lost."""
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.fleet.repositories import SESSION, Repository
+from windlass.fleet.worktrees import Settled, Worktree, WorktreeError, Worktrees
+from windlass.guardian.handle import Guardian
+from windlass.guardian.process import GuardedProcess
+
+BRANCH = f"windlass/{SESSION}"
+Interrupt = Callable[[GuardedProcess], object]
+
+
+@pytest.fixture
+async def guardian() -> AsyncIterator[Guardian]:
+    guardian = await Guardian.start()
+    yield guardian
+    await guardian.aclose()
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    return Repository(tmp_path)
+
+
+@pytest.fixture
+def worktrees(guardian: Guardian, repository: Repository, tmp_path: Path) -> Worktrees:
+    return Worktrees(guardian, tmp_path / "worktrees", repository.environment)
+
+
+async def opened(worktrees: Worktrees, repository: Repository) -> Worktree:
+    worktree = await worktrees.open(str(repository.path), SESSION)
+    assert worktree is not None
+    return worktree
+
+
+# Every command of ours that changes something, in order.
+OPENING = ("worktree add", "reset", "worktree unlock")
+SETTLING = ("add", "write-tree", "commit-tree", "update-ref", "worktree lock", "worktree remove")
+
+
+class Interrupting:
+    """The guardian, which does something to a git of ours, or to its caller, as soon as it has started it."""
+
+    def __init__(self, guardian: Guardian, command: str, then: Callable[[GuardedProcess], object]) -> None:
+        self._guardian = guardian
+        self._command = command.split()
+        self._then = then
+        self.has_interrupted = False
+
+    async def spawn(self, argv: Sequence[str], *, cwd: str, env: dict[str, str]) -> GuardedProcess:
+        process = await self._guardian.spawn(argv, cwd=cwd, env=env)
+        words = [word for word in argv[argv.index("--no-pager") + 1 :] if not word.startswith("--git-dir=")]
+        if words[: len(self._command)] == self._command:
+            self.has_interrupted = True
+            self._then(process)
+        return process
+
+
+def kill(process: GuardedProcess) -> None:
+    try:
+        os.kill(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass  # it was faster
+
+
+def cancel(process: GuardedProcess) -> None:
+    task = asyncio.current_task()
+    assert task is not None
+    task.cancel()
+
+
+@pytest.mark.parametrize("command", OPENING)
+@pytest.mark.parametrize("interrupt", [kill, cancel])
+async def test_an_open_that_was_interrupted_is_made_good_by_the_next(
+    worktrees: Worktrees, guardian: Guardian, repository: Repository, command: str, interrupt: Interrupt
+) -> None:
+    """One crash at the wrong moment, and an agent could never be started again."""
+    spawner = Interrupting(guardian, command, interrupt)
+    shaky = Worktrees(spawner, repository.home.parent / "worktrees", repository.environment)
+    await asyncio.wait({asyncio.create_task(_swallow(shaky.open(str(repository.path), SESSION)))})
+    assert spawner.has_interrupted
+    worktree = await opened(worktrees, repository)
+    assert repository.git("status", "--porcelain", "--branch", at=worktree.path) == f"## {BRANCH}"
+    assert await worktrees.settle(worktree) == Settled("")
+    assert repository.worktrees() == [str(repository.path)]
+
+
+@pytest.mark.parametrize("command", SETTLING)
+@pytest.mark.parametrize("interrupt", [kill, cancel])
+async def test_a_settle_that_was_interrupted_is_made_good_by_the_next(
+    worktrees: Worktrees, guardian: Guardian, repository: Repository, command: str, interrupt: Interrupt
+) -> None:
+    """Half an agent's work would be lost, or its worktree would stay for ever."""
+    worktree = await opened(worktrees, repository)
+    repository.write({"README": "changed\n", "new": "x"}, at=worktree.path)
+    spawner = Interrupting(guardian, command, interrupt)
+    shaky = Worktrees(spawner, repository.home.parent / "worktrees", repository.environment)
+    await asyncio.wait({asyncio.create_task(_swallow(shaky.settle(worktree)))})
+    assert spawner.has_interrupted
+    assert await worktrees.settle(worktree) == Settled(BRANCH, 1, ("README", "new"))
+    assert repository.worktrees() == [str(repository.path)]
+
+
+async def _swallow(call: Awaitable[object]) -> None:
+    with contextlib.suppress(WorktreeError):
+        await call
+
+
+async def test_a_worktree_that_was_half_removed_is_not_taken_for_the_agents_deletions(
+    worktrees: Worktrees, repository: Repository
+) -> None:
+    """A kill while the directory is removed, and the next start would commit that all files are gone."""
+    worktree = await opened(worktrees, repository)
+    repository.write({"one": "1"}, at=worktree.path)
+    repository.commit("One", at=worktree.path)
+    reason = "its work is committed, it is being removed"
+    repository.git("worktree", "lock", "--reason", reason, worktree.path)
+    for name in ("README", ".git", "one"):
+        (Path(worktree.path) / name).unlink()
+    again = await opened(worktrees, repository)
+    assert repository.git("status", "--porcelain", at=again.path) == ""
+    assert await worktrees.settle(again) == Settled(BRANCH, 1, ("one",))
+
+
+async def test_settling_goes_on_with_a_half_removed_worktree(worktrees: Worktrees, repository: Repository) -> None:
+    """It would commit the half that is left."""
+    worktree = await opened(worktrees, repository)
+    repository.write({"one": "1"}, at=worktree.path)
+    repository.commit("One", at=worktree.path)
+    reason = "its work is committed, it is being removed"
+    repository.git("worktree", "lock", "--reason", reason, worktree.path)
+    for name in ("README", ".git", "one"):
+        (Path(worktree.path) / name).unlink()
+    assert await worktrees.settle(worktree) == Settled(BRANCH, 1, ("one",))
+    assert not os.access(worktree.path, os.F_OK)
+
+
+async def test_a_checkout_that_was_killed_is_made_anew(worktrees: Worktrees, repository: Repository) -> None:
+    """The agent would start with half of the files and commit the others as deleted."""
+    root = str(Path(repository.home).parent / "worktrees" / SESSION)
+    repository.git("worktree", "add", "--no-checkout", "--lock", "-b", BRANCH, root)
+    repository.write({"README": "hel"}, at=root)
+    worktree = await opened(worktrees, repository)
+    assert repository.git("status", "--porcelain", at=worktree.path) == ""
+
+
+async def test_a_directory_that_somebody_removed_is_made_anew(worktrees: Worktrees, repository: Repository) -> None:
+    """Cleaning up by hand would make the agent impossible: git still knows a worktree there."""
+    worktree = await opened(worktrees, repository)
+    shutil.rmtree(worktree.path)
+    assert await opened(worktrees, repository) == worktree
+
+
+async def test_locks_of_a_git_that_was_killed_are_no_hindrance(worktrees: Worktrees, repository: Repository) -> None:
+    """kill -9 leaves git's lock files; every later command would fail at them."""
+    worktree = await opened(worktrees, repository)
+    repository.write({"one": "1"}, at=worktree.path)
+    inside = repository.git("rev-parse", "--absolute-git-dir", at=worktree.path)
+    locks = (f"{inside}/index.lock", f"{inside}/HEAD.lock", f"{worktree.repository}/refs/heads/{BRANCH}.lock")
+    repository.write(dict.fromkeys(locks, ""))
+    assert await worktrees.settle(worktree) == Settled(BRANCH, 1, ("one",))
+
+
+@pytest.mark.parametrize("content", [None, "gitdir: /nowhere\n", "what is this"])
+async def test_a_git_file_that_the_agent_broke_is_repaired(
+    worktrees: Worktrees, repository: Repository, content: str | None
+) -> None:
+    """git would look further up, and commit the work into whatever repository it finds there."""
+    worktree = await opened(worktrees, repository)
+    git_file = Path(worktree.path) / ".git"
+    git_file.unlink()
+    if content is not None:
+        git_file.write_text(content)
+    repository.write({"one": "1"}, at=worktree.path)
+    assert await worktrees.settle(worktree) == Settled(BRANCH, 1, ("one",))
+
+
+async def test_a_git_directory_of_the_agents_own_is_refused_and_nothing_is_lost(
+    worktrees: Worktrees, repository: Repository
+) -> None:
+    """The work would be committed where nobody finds it, and the directory removed."""
+    worktree = await opened(worktrees, repository)
+    (Path(worktree.path) / ".git").unlink()
+    repository.git("init", "--quiet", at=worktree.path)
+    repository.write({"one": "1"}, at=worktree.path)
+    with pytest.raises(WorktreeError):
+        await worktrees.settle(worktree)
+    assert (Path(worktree.path) / "one").exists()

@@ -1,0 +1,63 @@
+"""What a worker is told on its standard input when it is started: who it is, what it executes, and its secrets.
+
+Never in its arguments or its environment, which every process of the user can read (A39).
+"""
+
+import msgspec
+
+
+class ModelSpec(msgspec.Struct, frozen=True, omit_defaults=True):
+    id: str
+    context_window: int = 0
+    default_max_tokens: int = 0
+    input_price: float = 0.0
+    output_price: float = 0.0
+
+
+class ProviderSpec(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A provider with the one credential it needs."""
+
+    name: str
+    type: str
+    base_url: str = ""
+    key: str = ""
+    script: str = ""
+    models: tuple[ModelSpec, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"ProviderSpec(name={self.name!r}, type={self.type!r})"  # without its key: a repr ends up in logs
+
+
+class RoleSpec(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A role an agent may give to the sub-agents it starts."""
+
+    name: str
+    description: str = ""
+
+
+class AgentSpec(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What an agent is made of. `tools` are glob patterns on names; `roles`: none means that it may start no agents."""
+
+    provider: ProviderSpec
+    tools: tuple[tuple[str, ...], ...] = (("*",),)  # a tool must fit one pattern of each: its own and its parents'
+    read_only: bool = False
+    instructions: str = ""
+    is_child: bool = False  # another agent reads its answer
+    max_steps: int = 0
+    roles: tuple[RoleSpec, ...] = ()
+
+
+class WorkerSpec(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`parent_fd`: an inherited descriptor whose end means that the parent is gone (0: standard input itself, and this
+    document is one line of it then). `workspace_path` is the directory as this machine knows it.
+    """
+
+    secret: str
+    executor: str = "agent"
+    identity: str = ""
+    workspace_path: str = ""
+    agent: AgentSpec | None = None
+    parent_fd: int | None = None
+
+    def __repr__(self) -> str:
+        return f"WorkerSpec(executor={self.executor!r}, identity={self.identity!r})"
