@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from bench.child import Answer, obey
-from windlass.fleet.mailbox import Mailbox
+from windlass.fleet.mailbox.mailbox import Mailbox
 from windlass.wire.agents import Mail, MailFrom
 
 _BODY = "Please look at the parser: the third test fails since yesterday. " * 5

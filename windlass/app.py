@@ -22,9 +22,9 @@ from windlass.engine.context import Context, Graces
 from windlass.engine.registry import Registry
 from windlass.engine.workspace import Workspace
 from windlass.errors import Invalid, WindlassError
-from windlass.fleet.lazy_pool import LazyPool
-from windlass.fleet.mailroom import Mailroom
-from windlass.fleet.worktrees import Worktrees
+from windlass.fleet.mailbox.mailroom import Mailroom
+from windlass.fleet.pool.lazy_pool import LazyPool
+from windlass.fleet.worktree.worktrees import Worktrees
 from windlass.guardian.handle import Guardian
 from windlass.ids import new_id
 from windlass.journal.journal import Journal

@@ -23,9 +23,9 @@ import structlog
 
 from windlass import limits, logs
 from windlass.errors import Invalid, WindlassError
-from windlass.fleet.executor_host import ExecutorFactory
-from windlass.fleet.serving import Mode
-from windlass.fleet.worker import Worker, WorkerAddress, WorkerOptions, new_event_loop
+from windlass.fleet.worker.executor_host import ExecutorFactory
+from windlass.fleet.worker.serving import Mode
+from windlass.fleet.worker.worker import Worker, WorkerAddress, WorkerOptions, new_event_loop
 from windlass.server.private_files import write_private
 from windlass.wire.worker import WorkerSpec
 
@@ -159,7 +159,7 @@ def find_executors(command: WorkerCommand, spec: WorkerSpec | None) -> AbstractA
     """What makes an executor for each run, with everything it needs behind it. Imports, so no loop may run yet."""
     name = command.executor or (spec.executor if spec is not None else "")
     if name == "echo":
-        from windlass.fleet.echo import EchoExecutor
+        from windlass.fleet.worker.echo import EchoExecutor
 
         return contextlib.nullcontext(EchoExecutor)
     if name == "agent":

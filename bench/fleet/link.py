@@ -8,8 +8,8 @@ from bench.fleet.executor import MESSAGE_ID, WORD
 from bench.fleet.owner import ENVIRONMENT, Owner, guarded
 from bench.plan import Plan
 from bench.rows import Row, percentile, spread
-from windlass.fleet.link import RemoteExecutor
-from windlass.fleet.spawn import spawn_worker
+from windlass.fleet.parent.link import RemoteExecutor
+from windlass.fleet.pool.spawn import spawn_worker
 from windlass.ids import new_id
 from windlass.wire.frames import AckFrame, EventFrame
 from windlass.wire.run_events import Delta

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable
 from typing import NoReturn
 
 from bench.child import ROOT
-from windlass.fleet.pool import Pool, PoolLimits
+from windlass.fleet.pool.pool import Pool, PoolLimits
 from windlass.guardian.handle import Guardian
 from windlass.ids import new_id
 from windlass.wire.delegation import AgentsReply, AgentsRequest

@@ -12,8 +12,8 @@ from bench.fleet import bare_client
 from bench.fleet.owner import Owner, guarded, pool
 from bench.plan import Plan
 from bench.rows import Row, percentile, spread
-from windlass.fleet.pool import Pool
-from windlass.fleet.pooled import PooledExecutor
+from windlass.fleet.pool.pool import Pool
+from windlass.fleet.pool.pooled import PooledExecutor
 from windlass.wire.worker import AgentSpec, ModelSpec, ProviderSpec, WorkerSpec
 
 _ECHO = WorkerSpec(secret="", executor="echo")

@@ -10,8 +10,8 @@ from bench import plan, rows
 from bench.__main__ import SECTIONS, page
 from bench.fleet import executor, link
 from bench.gaps import longest
-from windlass.fleet.dialect import encode
-from windlass.fleet.full_voice import FullVoice
+from windlass.fleet.worker.dialect import encode
+from windlass.fleet.worker.full_voice import FullVoice
 from windlass.wire.run_events import Delta
 
 

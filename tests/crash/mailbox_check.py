@@ -5,8 +5,8 @@ import os
 from collections import defaultdict
 from typing import Any
 
-from windlass.fleet.durable_files import is_unfinished
-from windlass.fleet.mail_names import parse
+from windlass.fleet.mailbox.mail_names import parse
+from windlass.fleet.store.durable_files import is_unfinished
 
 from .mailbox_workers import PROJECT, RECEIVER, Plan, read_report
 

@@ -19,11 +19,11 @@ from typing import Any
 import msgspec
 
 from windlass.errors import Unavailable
-from windlass.fleet.mail_names import since_boot
-from windlass.fleet.mailbox import Mailbox
-from windlass.fleet.mailbox_errors import ClaimLost, MailboxFull
-from windlass.fleet.mailbox_shapes import MailboxBounds
-from windlass.fleet.store import Store
+from windlass.fleet.mailbox.mail_names import since_boot
+from windlass.fleet.mailbox.mailbox import Mailbox
+from windlass.fleet.mailbox.mailbox_errors import ClaimLost, MailboxFull
+from windlass.fleet.mailbox.mailbox_shapes import MailboxBounds
+from windlass.fleet.store.store import Store
 from windlass.wire.agents import AgentSession, Mail, MailFrom
 
 PROJECT = Path("/crash/project")

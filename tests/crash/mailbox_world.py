@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 
-from windlass.fleet.store import Store
+from windlass.fleet.store.store import Store
 
 from .mailbox_workers import PROJECT, Plan, child, read, write
 

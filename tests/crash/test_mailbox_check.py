@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from windlass.fleet.mail_names import MailName
+from windlass.fleet.mailbox.mail_names import MailName
 from windlass.wire.agents import Mail, MailFrom
 
 from .mailbox_check import Line, violations

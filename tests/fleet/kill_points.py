@@ -15,9 +15,9 @@ from typing import Any
 import msgspec
 
 from tests.fleet.mailbox_kit import a_mail, files
-from windlass.fleet.mailbox import Mailbox
-from windlass.fleet.mailbox_shapes import MailboxBounds
-from windlass.fleet.store import Store
+from windlass.fleet.mailbox.mailbox import Mailbox
+from windlass.fleet.mailbox.mailbox_shapes import MailboxBounds
+from windlass.fleet.store.store import Store
 from windlass.wire.agents import AgentSession
 
 CALLS = ("open", "write", "fsync", "fdatasync", "link", "rename", "replace", "unlink", "mkdir", "pwrite")

@@ -11,8 +11,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-from windlass.fleet.echo import EchoExecutor
-from windlass.fleet.worker import Worker, WorkerAddress, WorkerOptions
+from windlass.fleet.worker.echo import EchoExecutor
+from windlass.fleet.worker.worker import Worker, WorkerAddress, WorkerOptions
 from windlass.testing.server_process import until
 from windlass.testing.watched_program import SIGN
 

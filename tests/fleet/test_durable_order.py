@@ -12,8 +12,8 @@ import msgspec
 import pytest
 
 from tests.fleet.mailbox_kit import a_mail
-from windlass.fleet.mailbox import Mailbox
-from windlass.fleet.store import Store
+from windlass.fleet.mailbox.mailbox import Mailbox
+from windlass.fleet.store.store import Store
 from windlass.wire.agents import AgentSession
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from tests.fleet.repositories import SESSION, Repository
 from windlass import limits
-from windlass.fleet.git import Git, WorktreeError
-from windlass.fleet.worktrees import Worktrees
+from windlass.fleet.worktree.git import Git, WorktreeError
+from windlass.fleet.worktree.worktrees import Worktrees
 from windlass.guardian.handle import Guardian
 
 HOOKS = ("post-checkout", "pre-commit", "post-commit", "reference-transaction", "post-index-change", "commit-msg")

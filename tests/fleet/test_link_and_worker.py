@@ -5,7 +5,7 @@ import asyncio
 from tests.fleet.own_worker import own_worker
 from tests.fleet.recorder import World
 from tests.fleet.test_worker_executors import WaitsForTheDisk
-from windlass.fleet.link import RemoteExecutor
+from windlass.fleet.parent.link import RemoteExecutor
 from windlass.wire.execution import RunOutcome
 
 

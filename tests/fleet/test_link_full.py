@@ -11,7 +11,7 @@ from aiohttp import web
 from tests.fleet.recorder import World
 from tests.fleet.scripted_worker import Talk, scripted_worker, served
 from windlass import limits
-from windlass.fleet.link import RemoteExecutor
+from windlass.fleet.parent.link import RemoteExecutor
 from windlass.wire.delegation import AgentsReply, AgentStatus, StartAgent
 from windlass.wire.execution import PermissionAsk, RunOutcome
 from windlass.wire.run_events import Delta, MessageEnd, MessageStart, RunEvent, SteerTaken

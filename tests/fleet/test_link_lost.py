@@ -17,7 +17,7 @@ from aiohttp import web
 from tests.fleet.recorder import World
 from tests.fleet.scripted_worker import Script, Talk, scripted_worker, served
 from windlass import limits
-from windlass.fleet.link import RemoteExecutor
+from windlass.fleet.parent.link import RemoteExecutor
 from windlass.wire.execution import RunOutcome
 
 BODY = {"tool_name": "bash", "permission_type": "execute", "resource": "ls", "question": "Run ls?"}

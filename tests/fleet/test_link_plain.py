@@ -9,7 +9,7 @@ import pytest
 from tests.fleet.recorder import World
 from tests.fleet.scripted_worker import Talk, scripted_worker
 from windlass import limits
-from windlass.fleet.link import RemoteExecutor
+from windlass.fleet.parent.link import RemoteExecutor
 from windlass.wire.execution import PermissionAsk, RunOutcome
 from windlass.wire.run_events import Delta, MessageEnd, MessageStart, SteerTaken
 

@@ -8,8 +8,8 @@ import pytest
 from tests.fleet.mailbox_kit import Clock, a_mail, files
 from windlass import limits
 from windlass.errors import BadRequest, Conflict
-from windlass.fleet.mailbox import Mailbox
-from windlass.fleet.mailbox_errors import ClaimLost
+from windlass.fleet.mailbox.mailbox import Mailbox
+from windlass.fleet.mailbox.mailbox_errors import ClaimLost
 from windlass.wire.agents import MailFrom
 
 

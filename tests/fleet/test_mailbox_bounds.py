@@ -10,8 +10,8 @@ import pytest
 from tests.fleet.mailbox_kit import Clock, a_mail, files
 from windlass import limits
 from windlass.errors import Invalid, NotFound, TooLarge, TooMany, Unavailable
-from windlass.fleet.mailbox import Mailbox
-from windlass.fleet.mailbox_shapes import MailboxBounds
+from windlass.fleet.mailbox.mailbox import Mailbox
+from windlass.fleet.mailbox.mailbox_shapes import MailboxBounds
 from windlass.wire.agents import Mail
 
 

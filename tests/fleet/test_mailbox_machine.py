@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from tests.fleet.mailbox_kit import Clock, a_mail
-from windlass.fleet.mailbox import Mailbox
-from windlass.fleet.mailbox_errors import ClaimLost, MailboxFull
-from windlass.fleet.mailbox_shapes import Claim, MailboxBounds
+from windlass.fleet.mailbox.mailbox import Mailbox
+from windlass.fleet.mailbox.mailbox_errors import ClaimLost, MailboxFull
+from windlass.fleet.mailbox.mailbox_shapes import Claim, MailboxBounds
 
 BOUNDS = MailboxBounds(messages=5, attempts=3)
 _MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # thousands of syncs that show nothing here

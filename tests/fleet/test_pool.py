@@ -14,8 +14,8 @@ from tests.e2e.marked_processes import alive, marked
 from tests.fleet.recorder import World
 from tests.fleet.test_spawn import DEEDS, ENVIRONMENT, until
 from windlass import limits
-from windlass.fleet.pool import Pool, PoolLimits
-from windlass.fleet.pooled import PooledExecutor
+from windlass.fleet.pool.pool import Pool, PoolLimits
+from windlass.fleet.pool.pooled import PooledExecutor
 from windlass.guardian.handle import Guardian
 from windlass.wire.execution import RunOutcome
 from windlass.wire.worker import AgentSpec, ProviderSpec, WorkerSpec

@@ -1,6 +1,6 @@
 """Idle workers on their shelf: who is taken, and who must make room."""
 
-from windlass.fleet.shelf import Shelf
+from windlass.fleet.pool.shelf import Shelf
 
 
 def test_only_one_of_the_same_kind_is_taken() -> None:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from windlass.fleet.slots import LineTooLong, Slots
+from windlass.fleet.pool.slots import LineTooLong, Slots
 
 
 async def in_line(slots: Slots, count: int) -> list["asyncio.Task[None]"]:

@@ -15,8 +15,8 @@ import uvloop
 from tests.e2e.marked_processes import alive, descendants, marked
 from tests.fleet.recorder import World
 from windlass import limits
-from windlass.fleet.link import RemoteExecutor
-from windlass.fleet.spawn import WorkerFailed, WorkerProcess, spawn_worker
+from windlass.fleet.parent.link import RemoteExecutor
+from windlass.fleet.pool.spawn import WorkerFailed, WorkerProcess, spawn_worker
 from windlass.guardian.handle import Guardian
 from windlass.wire.worker import AgentSpec, ProviderSpec, WorkerSpec
 
@@ -203,8 +203,8 @@ PARENT = """
 import asyncio, json, sys
 from tests.fleet.recorder import World
 from tests.fleet.test_spawn import DEEDS, ENVIRONMENT
-from windlass.fleet.link import RemoteExecutor
-from windlass.fleet.spawn import spawn_worker
+from windlass.fleet.parent.link import RemoteExecutor
+from windlass.fleet.pool.spawn import spawn_worker
 from windlass.guardian.handle import Guardian
 
 async def main():

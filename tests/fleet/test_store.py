@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from windlass import limits
 from windlass.errors import Conflict, Invalid, NotFound, TooLarge, TooMany
-from windlass.fleet.project_key import project_key
-from windlass.fleet.store import Store
+from windlass.fleet.store.project_key import project_key
+from windlass.fleet.store.store import Store
 from windlass.wire.agents import AgentEntry, AgentSession
 
 PROJECT = Path("/a/b")

@@ -15,8 +15,8 @@ from tests.fleet.full_peer import FullPeer
 from tests.fleet.own_worker import WorkerProcess, own_worker
 from tests.fleet.plain_peer import PlainPeer, within
 from windlass import limits
-from windlass.fleet.websocket import TEXT, Message, MessageReader, frame
-from windlass.fleet.worker import WorkerAddress
+from windlass.fleet.worker.websocket import TEXT, Message, MessageReader, frame
+from windlass.fleet.worker.worker import WorkerAddress
 from windlass.wire.execution import Cancel, Events, PermissionAsk, RunOutcome, RunSpec, Steer
 from windlass.wire.messages import Text, TextData
 from windlass.wire.run_events import Delta, MessageStart, Step

@@ -9,7 +9,7 @@ import pytest
 from tests.fleet.full_peer import FullPeer, run_events
 from tests.fleet.own_worker import own_worker
 from tests.fleet.plain_peer import PlainPeer, tokens, within
-from windlass.fleet.worker import WorkerAddress
+from windlass.fleet.worker.worker import WorkerAddress
 from windlass.wire.execution import Cancel, Events, RunOutcome, RunSpec, Steer
 from windlass.wire.messages import Text, TextData
 from windlass.wire.run_events import MessageStart

@@ -8,7 +8,7 @@ import pytest
 from tests.fleet.full_peer import FullPeer
 from tests.fleet.own_worker import own_worker
 from tests.fleet.plain_peer import PlainPeer
-from windlass.fleet.worker import WorkerAddress
+from windlass.fleet.worker.worker import WorkerAddress
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ import pytest
 
 from tests.fleet.own_worker import WorkerProcess
 from tests.fleet.plain_peer import PlainPeer
-from windlass.fleet.echo import EchoExecutor
-from windlass.fleet.worker import WorkerOptions, serve_worker
+from windlass.fleet.worker.echo import EchoExecutor
+from windlass.fleet.worker.worker import WorkerOptions, serve_worker
 from windlass.testing.server_process import until
 
 # -- the process -------------------------------------------------------------------------------------------------------
@@ -198,7 +198,7 @@ async def test_a_taken_port_is_said(tmp_path: Path) -> None:
 async def test_a_worker_loads_neither_the_server_nor_an_http_library(tmp_path: Path) -> None:
     """Every assignment would wait for a second of imports that it does not use."""
     code = (
-        "import sys; from windlass.cli.worker import _load_worker; _load_worker(); import windlass.fleet.echo;"
+        "import sys; from windlass.cli.worker import _load_worker; _load_worker(); import windlass.fleet.worker.echo;"
         "print([name for name in ('litestar', 'uvicorn', 'aiohttp', 'sqlite3', 'rich', 'windlass.engine')"
         " if name in sys.modules])"
     )

@@ -16,8 +16,8 @@ from tests.fleet.own_worker import own_worker
 from tests.fleet.plain_peer import PlainPeer, within
 from windlass import limits
 from windlass.errors import Invalid
-from windlass.fleet.echo import EchoExecutor
-from windlass.fleet.worker import WorkerAddress, WorkerOptions, serve_worker
+from windlass.fleet.worker.echo import EchoExecutor
+from windlass.fleet.worker.worker import WorkerAddress, WorkerOptions, serve_worker
 
 UPGRADE = (
     "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"

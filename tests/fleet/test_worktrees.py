@@ -9,7 +9,7 @@ import pytest
 
 from tests.fleet.repositories import SESSION, Repository
 from windlass import limits
-from windlass.fleet.worktrees import Settled, Worktree, WorktreeError, Worktrees
+from windlass.fleet.worktree.worktrees import Settled, Worktree, WorktreeError, Worktrees
 from windlass.guardian.handle import Guardian
 
 BRANCH = f"windlass/{SESSION}"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.fleet.repositories import SESSION, Repository
-from windlass.fleet.worktrees import Settled, Worktree, WorktreeError, Worktrees
+from windlass.fleet.worktree.worktrees import Settled, Worktree, WorktreeError, Worktrees
 from windlass.guardian.handle import Guardian
 from windlass.guardian.process import GuardedProcess
 

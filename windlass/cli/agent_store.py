@@ -11,14 +11,14 @@ from windlass import config
 from windlass.cli.connection import refusals_on_one_line
 
 if TYPE_CHECKING:
-    from windlass.fleet.store import Store
+    from windlass.fleet.store.store import Store
 
 
 @contextmanager
 def agent_store(data_dir: Path | None) -> Iterator["Store"]:
     """The store of a data directory. It needs no server, and one that runs does not mind."""
     # Here, not at the top: `windlass mailbox --help` needs nothing of it.
-    from windlass.fleet.store import Store
+    from windlass.fleet.store.store import Store
 
     directory = (data_dir or config.default_data_dir()) / "agents"
     try:

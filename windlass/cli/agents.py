@@ -15,7 +15,7 @@ from windlass.cli.terminal import Terminal
 from windlass.client import NotFound
 
 if TYPE_CHECKING:
-    from windlass.fleet.store import Store
+    from windlass.fleet.store.store import Store
     from windlass.wire.agents import AgentStatus
 
 _FIELDS = ("type", "status", "title", "responsibility", "updated_at")

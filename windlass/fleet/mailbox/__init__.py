@@ -1,0 +1,1 @@
+"""Messages between agents that wait on disk."""

@@ -1,0 +1,1 @@
+"""Sessions of agents as files, by project."""

@@ -1,0 +1,1 @@
+"""Git branches and directories for agents that write."""

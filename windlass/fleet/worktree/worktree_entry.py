@@ -1,0 +1,59 @@
+"""What git knows of one worktree, and taking it away."""
+
+import os
+from dataclasses import dataclass
+
+from windlass.fleet.worktree.git import Git
+
+# Why a worktree is locked while it is being made or removed. Whoever finds one of these knows that it was not finished:
+# its files are not what the agent left, and committing them would commit the loss of half of them.
+_MAKING = "added with --lock"
+_MAKING_INSIDE_GIT = "initializing"
+_REMOVING = "its work is committed, it is being removed"
+_UNFINISHED = {_MAKING, _MAKING_INSIDE_GIT, _REMOVING}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """`lock` is the reason for which it is locked, `has_git_file` whether its directory leads to the repository."""
+
+    lock: str
+    is_missing: bool
+    has_git_file: bool
+
+    @property
+    def is_unfinished(self) -> bool:
+        """There is nothing of an agent's in it: it was not yet made, or is already committed, or is gone."""
+        return self.is_missing or self.lock in _UNFINISHED
+
+
+async def read_entry(repository: Git, root: str) -> Entry | None:
+    """The worktree at `root`, or None if git knows of none there."""
+    return _find(await repository.read("worktree", "list", "--porcelain"), root)
+
+
+def _find(listed: str, root: str) -> Entry | None:
+    """A block of lines for each worktree, its path first."""
+    for block in listed.split("\n\n"):
+        lines = block.split("\n")
+        if lines[0] == f"worktree {root}":
+            lock = next((line.removeprefix("locked ") for line in lines if line.startswith("locked ")), "")
+            return Entry(lock, is_missing=not os.path.isdir(root), has_git_file=os.path.lexists(f"{root}/.git"))
+    return None
+
+
+async def is_checked_out(repository: Git, branch: str) -> bool:
+    """Whether the branch is what some worktree is on, the user's own among them."""
+    listed = await repository.read("worktree", "list", "--porcelain")
+    return f"branch refs/heads/{branch}" in listed.split("\n")
+
+
+async def remove(repository: Git, root: str, entry: Entry) -> None:
+    """Remove the directory and git's knowledge of it. Interrupted, it is an unfinished one; then remove it again."""
+    if not entry.is_missing:
+        if not entry.is_unfinished:
+            await repository.do("worktree", "lock", "--reason", _REMOVING, root)
+        if not entry.has_git_file:
+            await repository.do("worktree", "repair")  # removing was interrupted after this file, and git wants it
+    # Not `prune`: it would also take what another agent's `worktree add` has only begun.
+    await repository.do("worktree", "remove", "--force", "--force", root)
