@@ -30,8 +30,10 @@ shuffle: .venv/.dev  ## the suite RUNS times, each time in another order; says w
 sim: .venv/.dev  ## SEEDS=n schedules over the real engine in virtual time
 	$(BIN)/python -m windlass.testing.sim --seeds $(SEEDS)
 
-crash: .venv/.dev  ## kill -9 a real server under load ROUNDS times and compare with what clients were told; a mailbox too
+crash: .venv/.dev  ## kill -9 a real server under load ROUNDS times and compare with what clients were told; workers and mailboxes too
 	$(BIN)/python -m tests.crash --rounds $(ROUNDS)
+	$(BIN)/python -m tests.crash --rounds $(ROUNDS) --placement process
+	$(BIN)/python -m tests.crash.workers --rounds $(ROUNDS)
 	$(BIN)/python -m tests.crash.mailbox --messages $(MESSAGES)
 
 bench: .venv/.dev  ## what it costs, beside what a bare loop costs: writes docs/bench.md, about seven minutes

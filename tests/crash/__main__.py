@@ -21,15 +21,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.crash", description=__doc__)
     parser.add_argument("--rounds", type=int, default=50)
     parser.add_argument("--seed", type=int, default=None, help="the same seed rolls the same dice, not the same clock")
+    parser.add_argument("--placement", choices=("local", "process"), default="local", help="where runs are executed")
     parser.add_argument("--keep", type=Path, default=None, help="a new directory to work in and to keep")
     options = parser.parse_args()
     seed = random.randrange(1_000_000) if options.seed is None else options.seed
-    print(f"crash suite: {options.rounds} rounds, seed {seed}", flush=True)
+    print(f"crash suite: {options.rounds} rounds, seed {seed}, runs placed {options.placement}", flush=True)
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="windlass-crash-") as scratch:
         root = options.keep or Path(scratch)
         root.mkdir(parents=True, exist_ok=True)
-        told, found = asyncio.run(run_rounds(options.rounds, seed, root))
+        told, found = asyncio.run(run_rounds(options.rounds, seed, root, options.placement))
         problems = violations(told, found)  # while the files the tools made are still there
     print(summary(told, found, time.monotonic() - began))
     for problem in problems[:_SHOWN]:

@@ -1,12 +1,12 @@
 """What is there in the end: the log, runs and conversations as a new client gets them, the file, the processes."""
 
-import os
 import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from windlass.journal.rebuild import compare
+from windlass.testing.processes import marked
 from windlass.testing.server_process import Api, Event, until
 
 
@@ -56,13 +56,4 @@ def damage(file: Path) -> list[str]:
 
 def processes(marker: str) -> list[str]:
     """Command lines of living processes that hold the marker."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and int(entry.name) != os.getpid():
-            try:
-                line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-            except OSError:
-                continue  # it ended while we looked
-            if marker in line:
-                found.append(f"{entry.name} {line}")
-    return found
+    return [f"{pid} {line}" for pid, line in marked(marker).items()]

@@ -21,13 +21,13 @@ _RULES = 'allow = ["ls", "bash:echo *", "bash:(exec -a *"]'
 _END_SECONDS = 60.0  # for what was accepted to be over after the last crash
 
 
-async def run_rounds(rounds: int, seed: int, root: Path) -> tuple[Told, dict[str, Found]]:
+async def run_rounds(rounds: int, seed: int, root: Path, placement: str = "local") -> tuple[Told, dict[str, Found]]:
     """The whole suite but its comparison: what clients were told, and what is there."""
     told, dice = Told(), random.Random(seed)
     marker = f"crash-suite-{seed}-{os.getpid()}"
     async with ModelServer() as model:
         model.auto(Model(told, marker).reply)
-        config = openai_config(model.url, permissions=_RULES)
+        config = openai_config(model.url, permissions=_RULES, runs=f'placement = "{placement}"')
         server = ServerProcess(root / "server", "--drain", "0.5", config=config)
         crowds = []
         for name in ("a", "b"):

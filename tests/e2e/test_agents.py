@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 from conftest import Starter
-from marked_processes import alive, descendants, marked
 from shared_world import Client, finish_of, story
 
 from windlass.fleet.store.store import Store
 from windlass.testing.model_call import ModelCall
 from windlass.testing.model_server import ModelServer
+from windlass.testing.processes import alive, descendants, marked
 from windlass.testing.server_process import EventTap, ServerProcess, until
 
 ROLES = """

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from conftest import Starter
-from marked_processes import alive, descendants, marked, open_descriptors, threads
 
 from windlass.testing.model_server import ModelServer
+from windlass.testing.processes import alive, descendants, marked, open_descriptors, threads
 from windlass.testing.server_process import Api, ServerProcess, until
 
 LIVES = 20  # of a workspace; what each of them leaves open is seen twenty times

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from log_reading import is_dense, whole_log
-from marked_processes import resident_bytes
 from one_server import OneServer
 from slow_reader import SlowReader
 
+from windlass.testing.processes import resident_bytes
 from windlass.testing.server_process import Api
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

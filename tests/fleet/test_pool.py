@@ -10,13 +10,13 @@ from contextlib import asynccontextmanager
 import msgspec
 import pytest
 
-from tests.e2e.marked_processes import alive, marked
 from tests.fleet.recorder import World
 from tests.fleet.test_spawn import DEEDS, ENVIRONMENT, until
 from windlass import limits
 from windlass.fleet.pool.pool import Pool, PoolLimits
 from windlass.fleet.pool.pooled import PooledExecutor
 from windlass.guardian.handle import Guardian
+from windlass.testing.processes import alive, marked
 from windlass.wire.execution import RunOutcome
 from windlass.wire.worker import AgentSpec, ProviderSpec, WorkerSpec
 

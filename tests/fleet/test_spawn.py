@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 import uvloop
 
-from tests.e2e.marked_processes import alive, descendants, marked
 from tests.fleet.recorder import World
 from windlass import limits
 from windlass.fleet.parent.link import RemoteExecutor
 from windlass.fleet.pool.spawn import WorkerFailed, WorkerProcess, spawn_worker
 from windlass.guardian.handle import Guardian
+from windlass.testing.processes import alive, descendants, marked
 from windlass.wire.worker import AgentSpec, ProviderSpec, WorkerSpec
 
 REPOSITORY = Path(__file__).parent.parent.parent
