@@ -142,7 +142,7 @@ def agent_spec(settings: config.Config, spec: RunSpec) -> AgentSpec:
     provider = settings.providers.get(provider_name)
     if provider is None:
         raise Invalid(f"The provider {provider_name} is no longer in the configuration.")
-    roles = [settings.role(name) or config.RoleConfig() for name in spec.roles]
+    roles = [_known_role(settings, name) for name in spec.roles]
     may_delegate = len(spec.roles) < settings.agents.max_depth
     return AgentSpec(
         provider=provider_spec(provider_name, provider),
@@ -153,6 +153,14 @@ def agent_spec(settings: config.Config, spec: RunSpec) -> AgentSpec:
         max_steps=settings.agent.max_steps,
         roles=_offered(settings) if may_delegate else (),
     )
+
+
+def _known_role(settings: config.Config, name: str) -> config.RoleConfig:
+    role = settings.role(name)
+    if role is None:
+        # Never a role of our own making: what was to be read-only would have every tool.
+        raise Invalid(f"The role {name} is no longer in the configuration.")
+    return role
 
 
 def provider_spec(name: str, provider: config.ProviderConfig) -> ProviderSpec:

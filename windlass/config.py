@@ -8,7 +8,7 @@ import os
 import re
 import tomllib
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 import platformdirs
@@ -17,6 +17,7 @@ from windlass import limits
 
 ProviderType = Literal["openai", "openai-responses", "anthropic", "scripted"]
 Placement = Literal["local", "process"]
+AtLeastZero = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class ConfigError(Exception):
@@ -78,10 +79,10 @@ class AgentsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Sub-agents: where they are executed, and what the agents of one top-level run may use together."""
 
     placement: Placement = "process"
-    max_depth: int = limits.AGENT_DEPTH
-    max_running: int = limits.AGENTS_RUNNING
-    max_total: int = limits.AGENTS_PER_RUN
-    max_tokens: int = limits.AGENT_TOKENS
+    max_depth: AtLeastZero = limits.AGENT_DEPTH
+    max_running: AtLeastZero = limits.AGENTS_RUNNING
+    max_total: AtLeastZero = limits.AGENTS_PER_RUN
+    max_tokens: AtLeastZero = limits.AGENT_TOKENS
     max_time: str = f"{limits.AGENT_SECONDS:g}s"
 
 
@@ -196,8 +197,14 @@ def _check(config: Config, file: Path) -> None:
     for name in config.roles:
         if _ROLE_NAME.fullmatch(name) is None:
             raise ConfigError(f"{file}: roles.{name}: a role's name is 1 to 40 letters, digits, - and _.")
-    parse_duration(config.permissions.unattended_timeout)
-    parse_duration(config.agents.max_time)
+    for field, duration in (
+        ("permissions.unattended_timeout", config.permissions.unattended_timeout),
+        ("agents.max_time", config.agents.max_time),
+    ):
+        try:
+            parse_duration(duration)
+        except ConfigError as error:
+            raise ConfigError(f"{file}: {field}: {error}") from None
 
 
 _ROLE_NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")

@@ -136,7 +136,16 @@ def read_spec(descriptor: int) -> WorkerSpec:
         if not chunk or b"\n" in chunk:
             spec = _decode(bytes(read), is_all=not chunk)
             if spec is not None:
-                return spec
+                return spec if spec.parent_fd is not None or not chunk else _with_life_line(spec, descriptor)
+
+
+def _with_life_line(spec: WorkerSpec, descriptor: int) -> WorkerSpec:
+    """Unless it says otherwise, a parent that keeps this pipe open after the document is watched through it (B59). One
+    that closes it with the document (`echo ... | windlass worker`) has no more to say, and that is no death."""
+    ready, _, _ = select.select([descriptor], [], [], limits.WORKER_LIFE_LINE_SECONDS)
+    if ready and not os.read(descriptor, 64 * limits.KIB):
+        return spec
+    return msgspec.structs.replace(spec, parent_fd=descriptor)
 
 
 def _decode(read: bytes, *, is_all: bool) -> WorkerSpec | None:

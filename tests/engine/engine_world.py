@@ -5,9 +5,11 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Self
 
+import msgspec
+
 from windlass.clock import Clock
 from windlass.config import Config
-from windlass.engine.context import Context, ExecutorFactory, Graces
+from windlass.engine.context import Context, ExecutorFactory, Graces, Worktrees
 from windlass.engine.post import Mailroom
 from windlass.engine.registry import Registry
 from windlass.engine.workspace import Workspace
@@ -20,6 +22,7 @@ from windlass.journal.writer import ThreadWriter
 from windlass.wire.execution import Cancel, Events, RunOutcome, RunSpec, Steer
 from windlass.wire.http import Prompt
 from windlass.wire.permissions import By
+from windlass.wire.runs import Run
 
 BY = By("tester")
 
@@ -42,14 +45,22 @@ class EngineWorld:
     """`registry` is open until the world is left. `path` is a directory nobody has opened yet."""
 
     def __init__(
-        self, root: Path, executor: ExecutorFactory, config: Config | None = None, mailroom: Mailroom | None = None
+        self,
+        root: Path,
+        executor: ExecutorFactory,
+        config: Config | None = None,
+        mailroom: Mailroom | None = None,
+        worktrees: Worktrees | None = None,
     ) -> None:
         (root / "data").mkdir()
         (root / "project").mkdir()
         self.path = str(root / "project")
         self.journal = Journal(ThreadWriter(SqliteBackend(root / "data" / "journal.db")), Clock(), lambda reason: None)
         settings = config or Config(model="x/y")
-        context = Context(self.journal, Clock(), settings, executor, Graces(30, 10), new_id, mailroom=mailroom)
+        graces = Graces(30, 10)
+        context = Context(
+            self.journal, Clock(), settings, executor, graces, new_id, mailroom=mailroom, worktrees=worktrees
+        )
         self.registry = Registry(context, str(root / "data"))
 
     async def __aenter__(self) -> Self:
@@ -68,6 +79,17 @@ class EngineWorld:
         accepted = await workspace.prompt(Prompt(session_id=session.id, prompt="go"), BY)
         await self.idle(workspace)
         return session.id, accepted.run_id
+
+    async def prompted(self, workspace: Workspace, prompt: str = "root") -> tuple[str, str]:
+        """A new session with one prompt: the ids of both."""
+        session = await workspace.create_session("", BY)
+        accepted = await workspace.prompt(Prompt(session.id, prompt), BY)
+        return session.id, accepted.run_id
+
+    async def ends(self, workspace: Workspace) -> list[tuple[str, str]]:
+        """The prompt and the state of every run that ended, in the order in which that was told."""
+        runs = [msgspec.json.decode(row.body, type=Run) for row in await self.facts(workspace, "run")]
+        return [(run.prompt, run.state) for run in runs if run.is_terminal]
 
     async def idle(self, workspace: Workspace) -> None:
         """Wait until no run is going on, and all of it is on disk."""

@@ -218,3 +218,29 @@ async def test_a_worker_that_is_stopped_while_it_starts_leaves_nothing() -> None
         serving.cancel()
         with pytest.raises(asyncio.CancelledError):
             await serving
+
+
+async def test_a_parent_that_names_no_descriptor_is_watched_through_standard_input(tmp_path: Path) -> None:
+    """A stranger that starts a worker and dies would leave it behind (B59 I22)."""
+    worker = WorkerProcess(tmp_path, "--mode", "service", "--spec-stdin", executor="")
+    await worker.launch(stdin=subprocess.PIPE)
+    assert worker.process.stdin is not None
+    worker.process.stdin.write(b'{"secret": "abc", "executor": "echo"}\n')
+    worker.process.stdin.flush()
+    await worker.ready()
+    worker.process.stdin.close()
+    assert await worker.ended(30) == 1
+
+
+async def test_a_document_that_ends_with_its_pipe_is_no_dead_parent(tmp_path: Path) -> None:
+    """`echo '{...}' | windlass worker --spec-stdin` would leave before anyone could connect."""
+    worker = WorkerProcess(tmp_path, "--mode", "one", "--spec-stdin", executor="")
+    await worker.launch(stdin=subprocess.PIPE)
+    assert worker.process.stdin is not None
+    worker.process.stdin.write(b'{"secret": "abc", "executor": "echo"}\n')
+    worker.process.stdin.close()
+    await worker.ready()
+    async with PlainPeer(worker.url) as peer:
+        _, terminal = await peer.ask("hello")
+        assert terminal["result"] == "echo: hello"
+    assert await worker.ended(30) == 0

@@ -1,6 +1,7 @@
 """Options that many commands share: which server, which directory, how to print."""
 
 import functools
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,20 @@ import click
 import msgspec
 
 from windlass import config
+
+
+class Seconds(click.FloatRange):
+    """A number of seconds, from 0: not a number and without end are none."""
+
+    def __init__(self) -> None:
+        super().__init__(min=0)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        seconds = float(super().convert(value, param, ctx))
+        if not math.isfinite(seconds):
+            self.fail(f"{value} is no number of seconds.", param, ctx)
+        return seconds
+
 
 Function = Callable[..., Any]
 

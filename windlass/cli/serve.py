@@ -7,10 +7,10 @@ from types import ModuleType
 import click
 
 from windlass import config, limits
-from windlass.cli.options import data_dir_option
+from windlass.cli.options import Seconds, data_dir_option
 
 _FILE = click.Path(path_type=Path)
-_SECONDS = click.FloatRange(min=0)
+_SECONDS = Seconds()
 
 
 @click.command()

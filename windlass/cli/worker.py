@@ -6,8 +6,10 @@ from types import ModuleType
 
 import click
 
+from windlass.cli.options import Seconds
+
 _FILE = click.Path(path_type=Path)
-_SECONDS = click.FloatRange(min=0)
+_SECONDS = Seconds()
 
 
 @click.command()
@@ -19,8 +21,9 @@ _SECONDS = click.FloatRange(min=0)
 @click.option(
     "--mode",
     type=click.Choice(["one", "reusable", "service"]),
-    required=True,
-    help="one connection; one after the other; or many at once, for ever.",
+    default="one",
+    show_default=True,
+    help="One connection; one after the other; or many at once, for ever.",
 )
 @click.option(
     "--listen",

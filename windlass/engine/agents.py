@@ -16,7 +16,7 @@ from windlass.config import Config, RoleConfig, parse_duration
 from windlass.core.families import Families, Family, FamilyLimits, Member
 from windlass.core.lane import Cover, Entry, Lane
 from windlass.engine.sessions import checked_title
-from windlass.errors import Invalid, NotFound, WindlassError
+from windlass.errors import Conflict, Invalid, NotFound, WindlassError
 from windlass.wire.delegation import (
     AgentsReply,
     AgentsRequest,
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 logger = structlog.get_logger("windlass.agents")
 DEFAULT_ROLE = "general"
+_LEAVING = "The server stopped before the run was over. Send the prompt again to go on."
 
 
 class Admission(msgspec.Struct, frozen=True):
@@ -77,7 +78,8 @@ class Agents:
             sessions = await self._carry_out(entry, config, request)
         except WindlassError as error:
             return AgentsReply(error=error.message)
-        statuses = tuple([await self._status(session_id) for session_id in sessions])
+        whole = not isinstance(request, ListAgents)
+        statuses = tuple([await self._status(session_id, whole) for session_id in sessions])
         # What the reply tells of must be on disk: after a crash the parent would believe in an agent that never was.
         await self._workspace.log.durable(self._workspace.log.head)
         if isinstance(request, WaitForAgents) and request.report:
@@ -92,7 +94,8 @@ class Agents:
             case WaitForAgents():
                 return await self._wait(entry, request)
             case ListAgents():
-                return [session.id for session in self._workspace.sessions.children(entry.run.session_id)]
+                children = self._workspace.sessions.children(entry.run.session_id)
+                return [session.id for session in children[-limits.AGENTS_LISTED :]]
             case MessageAgent():
                 return [await self._message(entry, request)]
             case SteerAgent():
@@ -109,8 +112,9 @@ class Agents:
         name = request.role or DEFAULT_ROLE
         role = _role(config, name)
         _check_prompt(request.prompt)
-        model = request.model or role.model or entry.private.model
-        _check_model(config, model)
+        model, effort = self._model(entry, role, request.model, request.reasoning_effort)
+        _check_model(config, model, effort)
+        workspace.check_accepting()  # a refusal further on would leave a session that nobody started
         admission = self._admit(entry, config, new_agent=True)
         now = workspace.context.clock.seconds()
         first_line = request.prompt.strip().partition("\n")[0][: limits.FIRST_TITLE_CHARACTERS]
@@ -122,7 +126,6 @@ class Agents:
             updated_at=now,
             role=name,
         )
-        effort = request.reasoning_effort or role.reasoning_effort or entry.private.reasoning_effort
         prompt = Prompt(session.id, request.prompt, reasoning_effort=effort, model=model)
         workspace.log.append([workspace.sessions.create(session, entry.by)])
         workspace.accept_agent(prompt, entry.by, admission)
@@ -134,13 +137,22 @@ class Agents:
         """Into its active run; an agent that is idle starts a run with it."""
         session = self._child(entry, request.id)
         _check_prompt(request.text)
-        busy = self._workspace.is_session_busy(session.id)
-        admission = self._admit(entry, config, new_agent=not busy)
+        active = self._workspace.active_run(session.id)
+        if active and self.families.of(active) is not self.families.of(entry.run.id):
+            raise Conflict("People are using this agent themselves now. Wait until they are done, or start another.")
+        admission = self._admit(entry, config, new_agent=not active)
         on_busy: OnBusy = "steer"
-        self._workspace.accept_agent(Prompt(session.id, request.text, on_busy=on_busy), entry.by, admission)
+        model, effort = self._model(entry, config.role(session.role) or RoleConfig())
+        prompt = Prompt(session.id, request.text, on_busy=on_busy, reasoning_effort=effort, model=model)
+        self._workspace.accept_agent(prompt, entry.by, admission)
         self._note_start(entry.run.id, session.id)
         self._watch_time(admission.family)
         return session.id
+
+    def _model(self, entry: Entry, role: RoleConfig, model: str = "", effort: str = "") -> tuple[str, str]:
+        """What was asked for, else the role's, else the parent's."""
+        chosen = model or role.model or entry.private.model
+        return chosen, effort or role.reasoning_effort or entry.private.reasoning_effort
 
     def _admit(self, entry: Entry, config: Config, new_agent: bool) -> Admission:
         depth = len(self._workspace.sessions.lineage(entry.run.session_id))
@@ -166,7 +178,11 @@ class Agents:
 
     async def _cancel(self, entry: Entry, request: CancelAgent) -> str:
         session = self._child(entry, request.id)
-        run_ids = self._workspace.cancel_now(session.id, entry.by)
+        family = self.families.of(entry.run.id)
+        members = [] if family is None else self.families.members(family)
+        # Its family's runs and no others: people may have queued something of their own there.
+        run_ids = [member.run_id for member in members if member.session_id == session.id]
+        self._workspace.cancel_runs(run_ids, entry.by)
         await self._until_ended(run_ids)
         return session.id
 
@@ -199,7 +215,7 @@ class Agents:
             raise NotFound(f"You have no agent {session_id!r}. `list` shows those you have.")
         return session
 
-    async def _status(self, session_id: str) -> AgentStatus:
+    async def _status(self, session_id: str, whole: bool) -> AgentStatus:
         session = self._workspace.sessions.ending(session_id)
         if session is None:
             return AgentStatus(session_id, "", "deleted")
@@ -209,7 +225,7 @@ class Agents:
             if ended is not None:
                 state, text, error = ended.outcome, ended.text, ended.error
             else:
-                state, text = "idle", await self._last_words(session_id)
+                state, text = "idle", await self._last_words(session_id) if whole else ""
         return AgentStatus(session_id, session.role, state, session.title, text, error, session.branch, session.cost)
 
     async def _last_words(self, session_id: str) -> str:
@@ -229,11 +245,20 @@ class Agents:
     def _watch_time(self, family: Family) -> None:
         if family.root not in self._clocks:
             loop = asyncio.get_running_loop()
-            self._clocks[family.root] = loop.call_later(family.limits.seconds, self._stop_overspent, family)
+            self._clocks[family.root] = loop.call_later(family.limits.seconds, self._time_is_up, family)
+
+    def _time_is_up(self, family: Family) -> None:
+        """A timer may fire a little before its time by the loop's own clock: then it is set again."""
+        now = self._workspace.context.clock.monotonic()
+        if self.families.overspent(family, now):
+            self._stop_overspent(family)
+        else:
+            rest = family.began_at + family.limits.seconds - now + 0.01
+            self._clocks[family.root] = asyncio.get_running_loop().call_later(rest, self._time_is_up, family)
 
     def _stop_overspent(self, family: Family) -> None:
         reason = self.families.overspent(family, self._workspace.context.clock.monotonic())
-        if reason:
+        if reason and not self._workspace.log.closed:
             for member in self.families.members(family):
                 self._workspace.stop_run(member.session_id, member.run_id, "failed", reason)
 
@@ -259,8 +284,10 @@ class Agents:
         if not self._workspace.draining:
             self._workspace.cancel_below(entry)
         else:
-            # The server leaves: what runs was stopped as everything is, what waits is found by the next start.
-            members = [member for member in members if self._workspace.is_running(member.session_id, member.run_id)]
+            # The server leaves: what runs is stopped as everything is, what waits is found by the next start.
+            members = [member for member in members if self._workspace.runner_of(member.run_id) is not None]
+            for member in members:
+                self._workspace.stop_run(member.session_id, member.run_id, "interrupted", _LEAVING)
         await self._until_ended([member.run_id for member in members])
 
     async def _until_ended(self, run_ids: list[str]) -> None:
@@ -270,13 +297,16 @@ class Agents:
                 waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
                 self._end_waiters.setdefault(run_id, []).append(waiter)
                 waiters.append(waiter)
-        if waiters:
+        if waiters and not self._workspace.log.closed:
             await asyncio.wait(waiters, timeout=limits.FAMILY_END_SECONDS)
 
     def ended(self, session_id: str, run_id: str, ended: Ended) -> None:
         """A run is over. Its parent can be told; a root takes all that was kept for its family with it."""
         family = self.families.of(run_id)
-        if family is not None and family.root != run_id:
+        kept = self._endings.get(session_id)
+        if family is None and kept is not None:
+            self._endings[session_id] = (kept[0], ended)  # people went on with it: that is its last word now
+        if family is not None and family.root != run_id and self.families.of(family.root) is family:
             text = _shortened(ended.text)
             self._endings[session_id] = (family, msgspec.structs.replace(ended, text=text))
         self.families.ended(run_id)
@@ -290,6 +320,14 @@ class Agents:
             clock = self._clocks.pop(run_id, None)
             if clock is not None:
                 clock.cancel()
+
+    def give_up(self) -> None:
+        """The journal is poisoned: no run ends any more."""
+        waiters = [waiter for some in self._end_waiters.values() for waiter in some]
+        self._end_waiters.clear()
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(None)
 
     def close(self) -> None:
         for clock in self._clocks.values():
@@ -321,12 +359,26 @@ def _limits(config: Config) -> FamilyLimits:
 def _check_prompt(text: str) -> None:
     if not text.strip():
         raise Invalid("The text is empty. Say what the agent is to do.")
+    if not _is_text(text):
+        raise Invalid("The text holds half a character. Write it again.")
     if len(text) > limits.AGENT_PROMPT_CHARACTERS:
         raise Invalid(f"The text is over {limits.AGENT_PROMPT_CHARACTERS:,} characters. Put the material into a file.")
 
 
-def _check_model(config: Config, model: str) -> None:
-    provider = model.partition("/")[0]
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _check_model(config: Config, model: str, effort: str) -> None:
+    if len(model) > limits.ID_CHARACTERS or len(effort) > limits.ID_CHARACTERS or not _is_text(model + effort):
+        raise Invalid("The name of the model or of the effort is too long.")
+    provider, _, name = model.partition("/")
+    if model and not name:
+        raise Invalid(f"Write the model as provider/model, not {model!r}.")
     if model and provider not in config.providers:
         known = ", ".join(sorted(config.providers)) or "none"
         raise Invalid(f"There is no provider {provider!r} for the model {model!r}. There are: {known}.")

@@ -1,7 +1,7 @@
 """What every workspace shares: clock, configuration, the journal, and how executors are made."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Protocol
 
 from windlass.clock import Clock
@@ -35,7 +35,7 @@ class Settled(Protocol):
 
 
 class Worktrees(Protocol):
-    async def open(self, workspace_path: str, session_id: str) -> Worktree | None:
+    def open(self, workspace_path: str, session_id: str) -> Coroutine[Any, Any, Worktree | None]:
         """None where there is no repository to branch from; raises OSError when it cannot be made."""
 
     async def settle(self, worktree: Any) -> Settled:

@@ -1,10 +1,11 @@
 """Where a run works: the workspace's directory, or a worktree of its own for a sub-agent whose role says so."""
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import structlog
 
-from windlass.config import Config
+from windlass.config import Config, RoleConfig
 from windlass.core.lane import Entry
 from windlass.engine.context import Worktree
 
@@ -15,42 +16,51 @@ logger = structlog.get_logger("windlass.place")
 
 
 class Place:
-    """The directory of one run, and the family it stands in. Opened before its executor, closed before its end."""
+    """The directory of one run, and the family it stands in. Opened before its executor, closed before its end.
 
-    def __init__(self, workspace: "Workspace", entry: Entry, config: Config) -> None:
+    `path` is where it works: at first its parent's directory (an agent of an agent in a worktree stays there), or the
+    workspace's.
+    """
+
+    def __init__(self, workspace: "Workspace", entry: Entry, config: Config, path: str) -> None:
+        self.path = path
         self._workspace = workspace
         self._entry = entry
-        self._config = config
-        self._worktree: Worktree | None = None
+        self._opening: asyncio.Task[Worktree | None] | None = None
         line = workspace.sessions.lineage(entry.run.session_id)
         self.root_session_id = line[0].id if line else entry.run.session_id
         self.roles = tuple(session.role for session in line if session.parent_session_id)
+        self.role = (config.role(self.roles[-1]) if self.roles else None) or RoleConfig()
 
     async def open(self) -> str:
         """The directory to work in. A worktree's branch is told before anything is done on it."""
-        role = self._config.role(self.roles[-1]) if self.roles else None
         worktrees = self._workspace.context.worktrees
-        if role is None or not role.worktree or worktrees is None:
-            return self._workspace.path
-        self._worktree = await worktrees.open(self._workspace.path, self._entry.run.session_id)
-        if self._worktree is None:
-            return self._workspace.path  # no repository: there is nothing to branch from
-        self._tell(self._worktree.branch)
-        return self._worktree.path
+        if not self.role.worktree or worktrees is None:
+            return self.path
+        # In a task of its own: a cancel in the middle must not leave a directory that nobody knows of.
+        opening = worktrees.open(self.path, self._entry.run.session_id)
+        self._opening = asyncio.ensure_future(opening)
+        worktree = await asyncio.shield(self._opening)
+        if worktree is not None:  # else there is no repository to branch from
+            self.path = worktree.path
+            self._tell(worktree.branch)
+        return self.path
 
     async def close(self) -> None:
         """What was done is on the branch; a branch on which nothing was done is gone."""
-        worktrees, worktree = self._workspace.context.worktrees, self._worktree
-        if worktree is None or worktrees is None:
+        worktrees, opening = self._workspace.context.worktrees, self._opening
+        if opening is None or worktrees is None:
             return
-        self._worktree = None
+        self._opening = None
         try:
-            settled = await worktrees.settle(worktree)
+            worktree = await opening
+            settled = None if worktree is None else await worktrees.settle(worktree)
         except OSError as error:
             # The directory stays as it is, so nothing is lost; the next run of this agent finds it.
             logger.warning("worktree not settled", session=self._entry.run.session_id, reason=str(error))
             return
-        self._tell(settled.branch)
+        if settled is not None:
+            self._tell(settled.branch)
 
     def _tell(self, branch: str) -> None:
         sessions, entry = self._workspace.sessions, self._entry

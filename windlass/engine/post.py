@@ -13,7 +13,7 @@ import msgspec
 import structlog
 
 from windlass import limits
-from windlass.errors import Invalid, JournalPoisoned
+from windlass.errors import Invalid, WindlassError
 from windlass.journal import view
 from windlass.wire.execution import SteerMessage
 
@@ -53,6 +53,9 @@ class Mailroom(Protocol):
 
     def give_back(self, letter: Any) -> None: ...
 
+    def forget(self, project: str, session_id: str) -> None:
+        """The mailbox goes, with all that is in it."""
+
 
 class Post:
     """What a workspace sends and hands over. Without a mailroom there is none to send to."""
@@ -78,13 +81,15 @@ class Post:
             return []
         in_thread, path = self._workspace.context.in_thread, self._workspace.path
         letters: list[Letter] = await in_thread(self._mailroom.claim, path, session_id, limits.MAIL_PER_STEP)
-        new = []
-        for letter in letters:
-            if await self._workspace.read(view.message, self._workspace.id, message_id(letter)) is None:
-                new.append(letter)
-            else:
-                await self.acknowledge(letter)  # a crash came between the fact and this
-        return new
+        return [letter for letter in letters if not await self._is_known(letter)]
+
+    async def _is_known(self, letter: Letter) -> bool:
+        """Whether it is in the conversation already: a crash came between its fact and its ack."""
+        if await self._workspace.read(view.message, self._workspace.id, message_id(letter)) is None:
+            return False
+        with contextlib.suppress(OSError, WindlassError):  # it is known the next time too
+            await self.acknowledge(letter)
+        return True
 
     async def acknowledge(self, letter: Letter) -> None:
         if self._mailroom is not None and not isinstance(letter, Report):
@@ -93,6 +98,14 @@ class Post:
     async def give_back(self, letter: Letter) -> None:
         if self._mailroom is not None and not isinstance(letter, Report):
             await self._workspace.context.in_thread(self._mailroom.give_back, letter)
+
+    async def forget(self, session_id: str) -> None:
+        """A session was deleted."""
+        if self._mailroom is not None:
+            try:
+                await self._workspace.context.in_thread(self._mailroom.forget, self._workspace.path, session_id)
+            except (OSError, WindlassError) as error:
+                logger.warning("mailbox not deleted", session=session_id, reason=str(error))
 
 
 class RunMail:
@@ -104,28 +117,44 @@ class RunMail:
         self._letters: dict[str, Letter] = {}  # claimed and not yet part of the conversation
         self._handed: set[str] = set()
         self._work: set[asyncio.Task[None]] = set()
+        self._looking = False
+        self._look_again = False
+        self._closed = False
 
-    async def fetch(self) -> bool:
-        """Claim what waits; whether there is anything new. A mailbox that cannot be read is not this run's end."""
+    async def fetch(self) -> None:
+        """Claim what waits."""
+        if self._post.is_open:
+            # In a task of its own: a cancel in the middle would lose what the thread claims all the same.
+            await asyncio.shield(self._keep(self._fetch()))
+
+    async def _fetch(self) -> None:
+        """A mailbox that cannot be read is not this run's end."""
         try:
             letters = await self._post.claim(self._session_id)
-        except OSError as error:
+        except (OSError, WindlassError) as error:
             logger.warning("mailbox cannot be read", session=self._session_id, reason=str(error))
-            return False
-        self._letters |= {letter.id: letter for letter in letters}
-        return bool(letters)
+        else:
+            self._letters |= {letter.id: letter for letter in letters}
 
     def put(self, report: Report) -> None:
         self._letters[report.id] = report
 
     def look(self, tell: Callable[[], None]) -> None:
-        """Fetch beside the run; `tell` is called if something came."""
-        if self._post.is_open and not self._work:
+        """Fetch beside the run; `tell` is called when that is done."""
+        if not self._post.is_open or self._closed:
+            return
+        self._look_again = self._looking  # what came while one look was under way is found by another
+        if not self._looking:
+            self._looking = True
             self._keep(self._look(tell))
 
     async def _look(self, tell: Callable[[], None]) -> None:
-        if await self.fetch():
-            tell()
+        await self._fetch()
+        while self._look_again and not self._closed:
+            self._look_again = False
+            await self._fetch()
+        self._looking = False
+        tell()
 
     def take(self) -> list[SteerMessage]:
         """What was claimed and not handed out yet."""
@@ -145,22 +174,24 @@ class RunMail:
         try:
             await durable
             await self._post.acknowledge(letter)
-        except (JournalPoisoned, OSError) as error:
+        except (OSError, WindlassError) as error:
             # It is handed over again some day, and is known by its id then.
             logger.warning("letter not acknowledged", session=self._session_id, reason=str(error))
 
-    def _keep(self, work: Coroutine[None, None, None]) -> None:
+    def _keep(self, work: Coroutine[None, None, None]) -> "asyncio.Task[None]":
         task = asyncio.create_task(work, name=f"mail of {self._session_id}")
         self._work.add(task)
         task.add_done_callback(self._work.discard)
+        return task
 
     async def close(self) -> None:
         """Finish what is under way, and give back what nobody took. The run's end waits for it."""
-        if self._work:
-            await asyncio.wait(self._work)
+        self._closed = True
+        while self._work:
+            await asyncio.wait(set(self._work))
         letters, self._letters = self._letters, {}
         for letter in letters.values():
-            with contextlib.suppress(OSError):  # its lease ends, and then it is there again
+            with contextlib.suppress(OSError, WindlassError):  # its lease ends, and then it is there again
                 await self._post.give_back(letter)
 
 

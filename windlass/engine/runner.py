@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 import structlog
 
 from windlass import limits
+from windlass.config import Config
 from windlass.core.lane import Entry, Lane
 from windlass.engine.place import Place
 from windlass.engine.post import RunMail
@@ -123,12 +124,15 @@ class Runner:
         self.mail = RunMail(workspace.post, entry.run.session_id)
         self._transcript = transcript
         self._log = workspace.log
-        self._config = workspace.context.config  # the one it keeps, whatever is reloaded
+        # The one it keeps, whatever is reloaded. An agent keeps its parent's: a reload must not give it more.
+        parent = workspace.runner_of(entry.private.parent_run)
+        self._config: Config = workspace.context.config if parent is None else parent._config
         self._task: asyncio.Task[RunOutcome] | None = None
         self._stop: asyncio.Event = asyncio.Event()
         self._stop_outcome: Outcome = "canceled"
         self._stop_reason = _STOPPED
-        self._place = Place(workspace, entry, self._config)
+        path = workspace.path if parent is None else parent._place.path
+        self._place: Place = Place(workspace, entry, self._config, path)
         self._over = False
 
     # -- the run's life -----------------------------------------------------------------------------------------------
@@ -141,9 +145,9 @@ class Runner:
         stop.cancel()
         if not task.done():
             await self._stop_task(task)
-        if self.workspace.agents.families.children(self.entry.run.id):
-            await self.workspace.agents.end_below(self.entry)
-        await self._clear_up()
+        # From here on it is deaf: what a task it left behind starts now, no cancel and no end would ever reach.
+        self._over = True
+        await self._wind_up()
         self._finish(*self._judge(task), _kept(task))
 
     async def _execute(self, start_head: int) -> RunOutcome:
@@ -151,8 +155,8 @@ class Runner:
         # does not exist, and a cancel that arrives until then finds a run that never called it (B04).
         await self._log.durable(start_head)
         messages = await self.workspace.conversation(self.entry.run.session_id)
-        await self.mail.fetch()
         path = await self._place.open()
+        await self.mail.fetch()  # last: what is claimed for a run that never steps would only be given back
         if self._deaf:
             raise asyncio.CancelledError  # it was cancelled while we read, and its task has not heard of it yet
         spec = RunSpec(
@@ -163,17 +167,26 @@ class Runner:
             prompt=self.entry.run.prompt,
             messages=messages,
             attachments=self.entry.private.attachments,
-            model=self.entry.private.model or self._config.model,
-            reasoning_effort=self.entry.private.reasoning_effort or self._config.reasoning_effort,
+            model=self.entry.private.model or self._place.role.model or self._config.model,
+            reasoning_effort=self.entry.private.reasoning_effort
+            or self._place.role.reasoning_effort
+            or self._config.reasoning_effort,
             roles=self._place.roles,
         )
         executor = self.workspace.context.executor(self.workspace, self._config, spec)
         return await executor.run(spec, self, self.steer, self.cancel)
 
-    async def _clear_up(self) -> None:
-        """Before the end is told: whoever hears of it may rely on what the run left (a branch, a mailbox)."""
-        await self.mail.close()
-        await self._place.close()
+    async def _wind_up(self) -> None:
+        """End its agents, then put its mail and its directory in order, before its own end is told: whoever hears of
+        that relies on it. Bounded; and whatever goes wrong here, the run ends."""
+        try:
+            if self.workspace.agents.families.children(self.entry.run.id):
+                await self.workspace.agents.end_below(self.entry)
+            async with asyncio.timeout(limits.CLEAR_UP_SECONDS):
+                await self.mail.close()
+                await self._place.close()
+        except Exception as error:  # the border of this task: a run that never ended would keep its session for ever
+            logger.error("a run could not be cleared up", run=self.entry.run.id, exc_info=error)
 
     def stop(self, outcome: Outcome = "canceled", reason: str = _STOPPED) -> None:
         """Stop the run. `outcome` is what it ends as, unless a cancel covers it: then that.

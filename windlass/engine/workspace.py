@@ -42,6 +42,7 @@ logger = structlog.get_logger("windlass.workspace")
 _decode_message = msgspec.json.Decoder(Message).decode
 _decode_run = msgspec.json.Decoder(Run).decode
 Result = TypeVar("Result")
+_STOP_SECONDS = limits.STOP_ASK_SECONDS + limits.STOP_ABORT_SECONDS + limits.CLEAR_UP_SECONDS + 1
 
 
 class Workspace:
@@ -117,6 +118,8 @@ class Workspace:
                     await self._until_idle(lane)
             head = self.log.append([self._forget_session(session_id, by) for session_id in session_ids])
             await self.log.durable(head)
+            for session_id in session_ids:
+                await self.post.forget(session_id)
         finally:
             self.sessions.leaving.difference_update(session_ids)
             self._quiet()
@@ -159,6 +162,11 @@ class Workspace:
             raise
         await self.log.durable(head)
         return accepted
+
+    def check_accepting(self) -> None:
+        """Raise what `accept_agent` would raise, before anything else is done for it."""
+        self.context.journal.check_room()
+        self._check_staying()
 
     def accept_agent(self, body: Prompt, by: By, admission: Admission) -> None:
         """Accept the prompt of a run for one of its agents. The caller waits until it is on disk."""
@@ -248,9 +256,18 @@ class Workspace:
     def _above(self, session_id: str) -> list[str]:
         return [session.id for session in self.sessions.lineage(session_id)[:-1]]
 
-    def is_running(self, session_id: str, run_id: str) -> bool:
-        runner = self._runners.get(session_id)
-        return runner is not None and runner.entry.run.id == run_id
+    def runner_of(self, run_id: str) -> Runner | None:
+        """Who drives this run, if it is going on."""
+        entry = self._entry(run_id) if run_id else None
+        runner = None if entry is None else self._runners.get(entry.run.session_id)
+        return runner if runner is not None and runner.entry is entry else None
+
+    def active_run(self, session_id: str) -> str:
+        """The run that is going on there, or the first that waits; "" for an idle session."""
+        lane = self._lanes.get(session_id)
+        if lane is None or not lane.is_busy:
+            return ""
+        return (lane.active or lane.entries[0]).run.id
 
     def session_state(self, session_id: str) -> str:
         """What a busy session's first run is doing; "" for an idle one."""
@@ -364,11 +381,18 @@ class Workspace:
 
     def stop_run(self, session_id: str, run_id: str, outcome: Outcome, reason: str) -> None:
         """End a run that may not go on. One that has not started is taken out of its queue."""
-        runner, lane = self._runners.get(session_id), self._lanes[session_id]
-        if runner is not None and runner.entry.run.id == run_id:
+        runner, lane = self.runner_of(run_id), self._lanes.get(session_id)
+        if runner is not None:
             runner.stop(outcome, reason)
-        elif lane.get(run_id) is not None:
+        elif lane is not None and lane.get(run_id) is not None:
             self._cover(lane, lane.cancel_run(run_id, SERVER), SERVER)
+
+    def cancel_runs(self, run_ids: list[str], by: By) -> None:
+        """Cancel these and nothing else; the caller waits until it is on disk."""
+        for run_id in run_ids:
+            lane = self.lane_of(run_id)
+            if lane is not None:
+                self._cover(lane, lane.cancel_run(run_id, by), by)
 
     def _stop_covered(self, lane: Lane) -> None:
         runner = self._runners.get(lane.session_id)
@@ -463,6 +487,7 @@ class Workspace:
 
     def give_up(self) -> None:
         """The journal is poisoned: no run ends any more, so whoever waits for one to end is told."""
+        self.agents.give_up()
         error = self.context.journal.poisoned
         waiters = [waiter for some in self._idle_waiters.values() for waiter in some]
         self._idle_waiters.clear()
@@ -623,7 +648,7 @@ class Workspace:
             await asyncio.wait(set(self._driving), timeout=seconds)
         self.interrupt_runs()
         if self._driving:
-            await asyncio.wait(set(self._driving), timeout=limits.STOP_ASK_SECONDS + limits.STOP_ABORT_SECONDS + 1)
+            await asyncio.wait(set(self._driving), timeout=_STOP_SECONDS)
         with contextlib.suppress(JournalPoisoned):
             # On disk and published before its readers end: the last words of a run are the ones people wait for.
             await self.log.durable(self.log.head)

@@ -5,6 +5,7 @@ or does not stop at all. What it does is put into the history, for the checker.
 """
 
 import asyncio
+import contextlib
 import random
 from typing import Literal, TypeVar
 
@@ -109,7 +110,9 @@ class _Played:
                 self._events.emit(TodosChanged([Todo("written after the cancel", "pending")]))
                 if await self._events.approve(self._ask("late", "bash")) == "granted":
                     self.note("tool", "late")
-                await self._events.delegate(StartAgent(self._world.new_id("late")))
+                # Told so at once, without a pause: a loop that took it for its own cancel would never come to one.
+                with contextlib.suppress(asyncio.CancelledError):
+                    await self._events.delegate(StartAgent(self._world.new_id("late")))
                 await asyncio.sleep(0.1)
             except asyncio.CancelledError:
                 if self._temper == "slow to stop":

@@ -100,7 +100,8 @@ class AgentPlan:
         if reply.error:
             raise ToolError(reply.error)
         return ToolOutput(
-            told(reply.agents) or "You have no agents.", metadata=msgspec.json.encode(reply.agents).decode()
+            told(reply.agents) or "You have no agents.",
+            metadata=msgspec.json.encode([msgspec.structs.replace(agent, text="") for agent in reply.agents]).decode(),
         )
 
 

@@ -154,6 +154,12 @@ class AgentsRequestFrame(OfRun, tag="agents_request", frozen=True, kw_only=True)
     request: AgentsRequest
 
 
+class AgentsWithdrawn(OfRun, tag="agents_withdrawn", frozen=True, kw_only=True):
+    """Nobody waits for that reply any more."""
+
+    id: str
+
+
 class Undelivered(OfRun, tag="undelivered", frozen=True, kw_only=True):
     """That steering message missed its run: nobody read it."""
 
@@ -189,6 +195,7 @@ ChildFrame = (
     | ApprovalRequest
     | ApprovalWithdrawn
     | AgentsRequestFrame
+    | AgentsWithdrawn
     | Undelivered
     | TerminalFrame
 )

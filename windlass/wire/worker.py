@@ -49,7 +49,8 @@ class AgentSpec(msgspec.Struct, frozen=True, omit_defaults=True):
 
 class WorkerSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     """`parent_fd`: an inherited descriptor whose end means that the parent is gone (0: standard input itself, and this
-    document is one line of it then). `workspace_path` is the directory as this machine knows it.
+    document is one line of it then). Left out, it is standard input, if that stays open after the document.
+    `workspace_path` is the directory as this machine knows it.
     """
 
     secret: str

@@ -46,10 +46,12 @@ def remember_the_losers_grant(patch: pytest.MonkeyPatch) -> None:
     """An "allow for this session" that came too late leaves a grant behind, also after a deny (R44)."""
     ask, resolve = Permissions.ask, Permissions.resolve
 
-    def asked(permissions: Permissions, request: PermissionRequest, resource: str, policy: Policy, by: By) -> Any:
+    def asked(
+        permissions: Permissions, request: PermissionRequest, resource: str, policy: Policy, by: By, above: Any
+    ) -> Any:
         known = permissions.__dict__.setdefault("known", {})
         known[request.id] = Pending(request, resource, request.run_id)
-        return ask(permissions, request, resource, policy, by)
+        return ask(permissions, request, resource, policy, by, above)
 
     def resolved(permissions: Permissions, request_id: str, action: Action, by: By) -> Settled:
         pending = permissions.__dict__.get("known", {}).get(request_id)
@@ -74,8 +76,8 @@ def let_people_overrule_a_deny(patch: pytest.MonkeyPatch) -> None:
     """A grant or a skip opens what a rule forbids."""
     ask = Permissions.ask
 
-    def lenient(permissions: Permissions, request: Any, resource: str, policy: Policy, by: By) -> Any:
-        return ask(permissions, request, resource, Policy(policy.allow, policy.ask, ()), by)
+    def lenient(permissions: Permissions, request: Any, resource: str, policy: Policy, by: By, above: Any) -> Any:
+        return ask(permissions, request, resource, Policy(policy.allow, policy.ask, ()), by, above)
 
     patch.setattr(Permissions, "ask", lenient)
 

@@ -37,9 +37,10 @@ class MailName(msgspec.Struct, frozen=True):
             self, attempts=self.attempts + 1, boot=boot_id(), lease_ends_ms=int(lease_ends * 1000)
         )
 
-    def given_back(self) -> "MailName":
-        """The name it has in new/ again. The attempt stays counted."""
-        return msgspec.structs.replace(self, boot="", lease_ends_ms=0)
+    def given_back(self, unread: bool = False) -> "MailName":
+        """The name it has in new/ again. The attempt stays counted, unless nobody looked at it."""
+        attempts = self.attempts - 1 if unread else self.attempts
+        return msgspec.structs.replace(self, boot="", lease_ends_ms=0, attempts=attempts)
 
     def is_over(self, now: float) -> bool:
         return self.boot != boot_id() or self.lease_ends_ms <= now * 1000

@@ -174,10 +174,11 @@ class Mailbox:
         finally:
             sync_directory(self._places.cur)
 
-    def release(self, *claims: Claim | str, reason: str = "") -> None:
-        """Give messages back: the next claim gets them again, in their old place. The attempt stays counted."""
+    def release(self, *claims: Claim | str, reason: str = "", unread: bool = False) -> None:
+        """Give messages back: the next claim gets them again, in their old place. The attempt stays counted, unless
+        they are `unread`: nobody has tried to deal with them, so it says nothing about them."""
         try:
-            self._settle(claims, lambda name: self._give_back(name, reason or "it was given back"))
+            self._settle(claims, lambda name: self._give_back(name, reason or "it was given back", unread))
         finally:
             sync_directory(self._places.new)
             sync_directory(self._places.cur)
@@ -229,12 +230,12 @@ class Mailbox:
         (self._places.ids / name.digest).unlink(missing_ok=True)
         return Inventory(messages=-1, bytes=-name.size)
 
-    def _give_back(self, name: MailName, reason: str) -> Inventory:
-        if name.attempts >= self._bounds.attempts:
+    def _give_back(self, name: MailName, reason: str, unread: bool = False) -> Inventory:
+        if not unread and name.attempts >= self._bounds.attempts:
             return self._put_aside(
                 name, f"It was claimed {name.attempts} times and never acknowledged; lastly {reason}."
             )
-        os.rename(self._places.cur / str(name), self._places.new / str(name.given_back()))
+        os.rename(self._places.cur / str(name), self._places.new / str(name.given_back(unread)))
         return Inventory(returns=1)
 
     def _put_aside(self, name: MailName, reason: str) -> Inventory:

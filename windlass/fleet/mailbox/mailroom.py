@@ -68,8 +68,12 @@ class Mailroom:
             pass
 
     def give_back(self, letter: ClaimedLetter) -> None:
-        """Nobody read it: the next claim gets it."""
+        """Nobody read it: the next claim gets it, as if this one had not been."""
         try:
-            letter.mailbox.release(letter.claim, reason="no step came in which it could be read")
+            letter.mailbox.release(letter.claim, unread=True)
         except ClaimLost:
             pass
+
+    def forget(self, project: str, session_id: str) -> None:
+        """The session is deleted, and what was said to it goes with it (B45)."""
+        self._store.forget_mailbox(Path(project), session_id)

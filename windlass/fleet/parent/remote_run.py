@@ -18,6 +18,7 @@ from windlass.wire.frames import (
     AckFrame,
     AgentsReplyFrame,
     AgentsRequestFrame,
+    AgentsWithdrawn,
     ApprovalReply,
     ApprovalRequest,
     ApprovalWithdrawn,
@@ -168,6 +169,8 @@ class RemoteRun:
                 self.asks.withdraw(taken.id)
             case AgentsRequestFrame():
                 self.asks.begin(taken.id, self._delegate(taken))
+            case AgentsWithdrawn():
+                self.asks.withdraw(taken.id)
             case Undelivered():
                 self._rules.handed.discard(taken.id)
             case ErrorFrame():

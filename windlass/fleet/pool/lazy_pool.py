@@ -23,7 +23,7 @@ class LazyPool:
         return _Placed(self, spec, depth)
 
     async def get(self) -> "Pool":
-        if self._loading is None:
+        if self._loading is None or (self._loading.done() and self._loading.exception() is not None):
             self._loading = asyncio.create_task(self._load(), name="load the pool")
         # Shielded: the run that asked first may be cancelled while another waits.
         return await asyncio.shield(self._loading)
@@ -35,7 +35,9 @@ class LazyPool:
     async def aclose(self) -> None:
         """End every worker."""
         if self._loading is not None:
-            await (await self._loading).aclose()
+            await asyncio.wait({self._loading})
+            if self._loading.exception() is None:
+                await self._loading.result().aclose()
 
 
 class _Placed:

@@ -12,6 +12,7 @@ an event loop calls it in a thread.
 """
 
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -113,6 +114,10 @@ class Store:
             return Rebuilt(0, [], [], True)
         with SharedState(files.state, Changes).locked() as held:
             return self._mend(files, held)
+
+    def forget_mailbox(self, project: Path, session_id: str) -> None:
+        """Delete a mailbox with all that is in it."""
+        shutil.rmtree(self._files(project).mailboxes / checked_id(session_id), ignore_errors=True)
 
     def mailbox(self, project: Path, session_id: str, bounds: MailboxBounds | None = None) -> Mailbox:
         """The mailbox of any session id, also of one that has no file here: a server's, for example."""

@@ -123,7 +123,8 @@ class Connection(asyncio.Protocol):
             for message in self._messages.feed(data):
                 self._take(message)
         except Violation as violation:
-            logger.warning("connection does not speak WebSocket as agreed", reason=violation.reason)
+            if not self._is_closing:  # the rest of it keeps coming in pieces, each of which is wrong again
+                logger.warning("connection does not speak WebSocket as agreed", reason=violation.reason)
             self.close(violation.code, violation.reason)
 
     def pause_writing(self) -> None:

@@ -10,6 +10,7 @@ from windlass.wire.delegation import AgentsRequest
 from windlass.wire.execution import PermissionAsk
 from windlass.wire.frames import (
     AgentsRequestFrame,
+    AgentsWithdrawn,
     ApprovalBody,
     ApprovalRequest,
     ApprovalWithdrawn,
@@ -91,6 +92,9 @@ class FullVoice:
 
     def agents_request(self, id: str, request: AgentsRequest) -> bytes:
         return encode(AgentsRequestFrame(run_id=self._run_id, attempt=self._attempt, id=id, request=request))
+
+    def agents_withdrawn(self, id: str) -> bytes:
+        return encode(AgentsWithdrawn(run_id=self._run_id, attempt=self._attempt, id=id))
 
     def undelivered(self, id: str) -> bytes:
         return encode(Undelivered(run_id=self._run_id, attempt=self._attempt, id=id))

@@ -71,6 +71,9 @@ class PlainVoice:
     def agents_request(self, id: str, request: AgentsRequest) -> None:
         return None
 
+    def agents_withdrawn(self, id: str) -> None:
+        return None
+
     def undelivered(self, id: str) -> None:
         return None
 

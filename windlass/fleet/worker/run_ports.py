@@ -171,6 +171,11 @@ class RunPorts:
         self._post(self._owner.delegate, _bounded(frame, limits.LINK_FRAME_BYTES, "a request about agents"))
         try:
             return await reply
+        except asyncio.CancelledError:
+            # Else the parent goes on waiting for us, once for each time somebody changed his mind.
+            if (withdrawn := self._voice.agents_withdrawn(id)) is not None:
+                self._post(self._owner.delegate, withdrawn)
+            raise
         finally:
             del self._delegated[id]
 

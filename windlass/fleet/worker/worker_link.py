@@ -125,6 +125,8 @@ class WorkerLink:
 
     def lost(self) -> None:
         """A link that is lost cancels its run; nothing can be sent any more (B57)."""
+        if self.not_understood > _LOGGED:
+            logger.warning("frames not understood on a link that is over", count=self.not_understood)
         self._stop_silence()
         for timer in (self._ping_timer, self._pump_handle):
             if timer is not None:

@@ -16,7 +16,7 @@ _END_SECONDS = limits.KILL_GRACE_SECONDS + 0.5  # the grace, and a moment for th
 _COLLISIONS = ("cannot lock ref", "could not lock", ".lock': File exists", "unable to create directory for")
 
 
-class WorktreeError(Exception):
+class WorktreeError(OSError):
     """A worktree cannot be had or settled. The message says what to do; nothing an agent made was thrown away."""
 
 
