@@ -10,6 +10,7 @@ import uvloop
 from cast import Cast, Stage, forever
 from engine_world import BY, EngineWorld
 from own_worktrees import BUILDERS, OwnWorktrees
+from structlog.testing import capture_logs
 
 from windlass.config import AgentsConfig, Config
 from windlass.errors import JournalPoisoned
@@ -19,6 +20,8 @@ from windlass.fleet.worktree.git import WorktreeError
 from windlass.journal.sqlite import SqliteBackend
 from windlass.wire.delegation import StartAgent, WaitForAgents
 from windlass.wire.http import Prompt
+
+FAMILIES = 40  # of which a good part would be missed
 
 
 async def at_once(stage: Stage) -> None:
@@ -41,8 +44,9 @@ async def test_a_worktree_that_cannot_be_settled_does_not_keep_its_run_from_endi
     cast = Cast(root=root, child=at_once)
     async with EngineWorld(tmp_path, cast, BUILDERS, worktrees=OwnWorktrees(fail)) as world:
         workspace = await world.open()
-        await world.prompted(workspace)
-        await world.idle(workspace)
+        with capture_logs():
+            await world.prompted(workspace)
+            await world.idle(workspace)
         assert await world.ends(workspace) == [("child", "completed"), ("root", "completed")]
 
 
@@ -62,9 +66,10 @@ async def test_settling_that_hangs_has_a_bound(tmp_path: Path, monkeypatch: pyte
         workspace = await world.open()
         session_id, _ = await world.prompted(workspace)
         await cast.on_stage("child")
-        async with asyncio.timeout(5):
-            await workspace.cancel(session_id, BY)
-            await world.idle(workspace)
+        with capture_logs():
+            async with asyncio.timeout(5):
+                await workspace.cancel(session_id, BY)
+                await world.idle(workspace)
         assert await world.ends(workspace) == [("child", "canceled"), ("root", "canceled")]
 
 
@@ -188,6 +193,3 @@ def test_the_time_limit_holds_on_a_loop_whose_timers_are_early(tmp_path: Path) -
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(families())
     assert states == ["failed"] * FAMILIES
-
-
-FAMILIES = 40  # of which a good part would be missed

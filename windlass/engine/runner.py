@@ -290,11 +290,11 @@ class Runner:
                 # A cost that is no number would be stored as none, and the session could not be read again.
                 gained = event if math.isfinite(event.cost) else UsageGained(event.usage)
                 self.lane.note(self.entry, usage=gained.usage, cost=gained.cost)
-                return self.workspace.add_usage(self.entry, gained)
+                return self.workspace.gains.add_usage(self.lane, self.entry, gained)
             case FileWritten():
-                return self.workspace.add_file(self.entry, event)
+                return self.workspace.gains.add_file(self.entry, event)
             case TodosChanged():
-                return self.workspace.set_todos(self.entry, event.todos)
+                return self.workspace.gains.set_todos(self.entry, event.todos)
             case SteerTaken():
                 return self._steer_taken(event.run_id)
             case Step():
@@ -344,11 +344,11 @@ class Runner:
     def _steer_taken(self, run_id: str) -> int:
         letter = self.mail.taken(run_id)
         if letter is not None:
-            head = self.workspace.letter_taken(self.lane, self.entry, letter, self._transcript)
+            head = self.workspace.gains.letter_taken(self.lane, self.entry, letter, self._transcript)
             self.mail.acknowledge(letter, self._log.durable(head))
             return head
         message_id = self.steer.handed.get(run_id, "")
-        return self.workspace.steer_taken(self.lane, run_id, message_id, self._transcript)
+        return self.workspace.gains.steer_taken(self.lane, run_id, message_id, self._transcript)
 
     def _append(self, facts: list[Fact]) -> int:
         return self._log.append(facts)

@@ -10,6 +10,8 @@ import msgspec
 
 from windlass.wire.events import Fact
 from windlass.wire.messages import (
+    Binary,
+    BinaryData,
     Finish,
     FinishData,
     FinishReason,
@@ -24,7 +26,7 @@ from windlass.wire.messages import (
     ToolResultData,
 )
 from windlass.wire.permissions import By
-from windlass.wire.runs import Outcome
+from windlass.wire.runs import Attachment, Outcome
 
 _REASON: dict[Outcome, FinishReason] = {
     "completed": "end_turn",
@@ -172,3 +174,7 @@ def finished(message: Message, reason: FinishReason, now: int, note: str = "", d
         note = ""
     parts.append(Finish(FinishData(reason, now, note, details)))
     return msgspec.structs.replace(message, parts=parts, updated_at=now)
+
+
+def attachment_parts(attachments: list[Attachment]) -> list[Part]:
+    return [Binary(BinaryData(path=a.file_path, mime_type=a.mime_type, data=a.content)) for a in attachments]

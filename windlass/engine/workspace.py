@@ -19,21 +19,21 @@ from windlass.engine.agents import Admission, Agents, Ended
 from windlass.engine.attendance import Attendance
 from windlass.engine.context import Context
 from windlass.engine.desk import SERVER, Desk
-from windlass.engine.post import Letter, Post, Report, message_id
+from windlass.engine.gains import Gains
+from windlass.engine.post import Post, Report
 from windlass.engine.reservations import Reservations
 from windlass.engine.runner import Runner
 from windlass.engine.sessions import Sessions, checked_title
-from windlass.engine.transcript import Transcript
+from windlass.engine.transcript import Transcript, attachment_parts
 from windlass.errors import Conflict, JournalPoisoned, NotFound, Unavailable, WindlassError
 from windlass.journal import view
 from windlass.journal.log import Log
 from windlass.wire.events import ConfigChanged, Fact
 from windlass.wire.http import Accepted, Prompt
-from windlass.wire.messages import Binary, BinaryData, Message, Part
+from windlass.wire.messages import Message
 from windlass.wire.permissions import By
-from windlass.wire.run_events import FileWritten, UsageGained
-from windlass.wire.runs import Attachment, Outcome, Run, RunState
-from windlass.wire.sessions import FileVersion, Session, Todo
+from windlass.wire.runs import Outcome, Run, RunState
+from windlass.wire.sessions import Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -66,10 +66,10 @@ class Workspace:
         self.sessions = Sessions(opening.sessions, self.is_session_busy, self.claims.attached_clients)
         self.agents = Agents(self)
         self.post = Post(self, context.mailroom)
+        self.gains = Gains(context, log, self.sessions, self.agents.spend, opening.file_versions)
         self._lanes: dict[str, Lane] = {}
         self._next_numbers = opening.next_numbers
         self._next_order = opening.next_order
-        self._file_versions = opening.file_versions
         self._runners: dict[str, Runner] = {}  # by session
         self._driving: set[asyncio.Task[None]] = set()
         self._abandoned: set[asyncio.Task[Any]] = set()
@@ -127,8 +127,7 @@ class Workspace:
     def _forget_session(self, session_id: str, by: By) -> Fact:
         self._lanes.pop(session_id, None)
         self.permissions.forget_session(session_id)
-        for key in [key for key in self._file_versions if key[0] == session_id]:
-            del self._file_versions[key]
+        self.gains.forget_session(session_id)
         return self.sessions.delete(session_id, by, self.context.clock.seconds())
 
     def _deleted(self, task: asyncio.Task[None]) -> None:
@@ -431,7 +430,7 @@ class Workspace:
         task.add_done_callback(self._driving.discard)
 
     def _user_message(self, lane: Lane, entry: Entry, transcript: Transcript) -> Fact:
-        parts = _attachment_parts(entry.private.attachments)
+        parts = attachment_parts(entry.private.attachments)
         message = transcript.user(entry.run.prompt, self.context.clock.seconds(), parts)
         lane.note(entry, message_id=message.id)
         return transcript.create(message)
@@ -495,23 +494,6 @@ class Workspace:
             if error is not None and not waiter.done():
                 waiter.set_exception(error)
 
-    def steer_taken(self, lane: Lane, run_id: str, message_id: str, transcript: Transcript) -> int:
-        """The active run took a steered prompt: its message stands here in the conversation."""
-        entry = lane.get(run_id)
-        facts = lane.steer_taken(run_id, self.context.clock.rfc3339())
-        if entry is None or facts is None:
-            return self.log.head
-        parts = _attachment_parts(entry.private.attachments)
-        message = transcript.user(entry.run.prompt, self.context.clock.seconds(), parts, message_id)
-        lane.note(entry, message_id=message.id)
-        return self.log.append([*facts, transcript.create(message, run_id)])
-
-    def letter_taken(self, lane: Lane, entry: Entry, letter: Letter, transcript: Transcript) -> int:
-        """The active run took a message out of its mailbox: it stands here in the conversation."""
-        message = transcript.user(letter.text, self.context.clock.seconds(), [], message_id(letter))
-        lane.note(entry, message_id=message.id)
-        return self.log.append([transcript.create(message)])
-
     def report(self, entry: Entry, text: str) -> None:
         """Hand a text to a run at its next step boundary; gone with the run if it ends before."""
         runner = self._runners.get(entry.run.session_id)
@@ -523,36 +505,6 @@ class Workspace:
         runner = self._runners.get(session_id)
         if runner is not None:
             runner.look_for_mail()
-
-    def add_usage(self, entry: Entry, gained: UsageGained) -> int:
-        session = self.sessions.ending(entry.run.session_id)
-        if session is None:
-            return self.log.head
-        self.agents.spend(entry, gained)
-        totals = self.sessions.change(
-            session.id,
-            entry.by,
-            prompt_tokens=session.prompt_tokens + gained.usage.prompt_tokens,
-            completion_tokens=session.completion_tokens + gained.usage.completion_tokens,
-            cost=session.cost + gained.cost,
-        )
-        if gained.cost:
-            for above in self.sessions.lineage(session.id)[:-1]:
-                totals += self.sessions.change(above.id, entry.by, cost=above.cost + gained.cost)
-        # The run's own figures too: a crash would lose them otherwise.
-        return self.log.append([*totals, *self._lanes[session.id].progress(entry)])
-
-    def set_todos(self, entry: Entry, todos: list[Todo]) -> int:
-        return self.log.append(self.sessions.change(entry.run.session_id, entry.by, todos=todos))
-
-    def add_file(self, entry: Entry, written: FileWritten) -> int:
-        session_id, now = entry.run.session_id, self.context.clock.seconds()
-        version = self._file_versions.get((session_id, written.path), 0) + 1
-        self._file_versions[(session_id, written.path)] = version
-        id = self.context.new_id("file")
-        body = FileVersion(id, session_id, written.path, written.content, version, now, now)
-        change: Any = "created" if version == 1 else "updated"
-        return self.log.append([Fact("file", change, body, entry.by, session_id, entry.run.id, key=id)])
 
     def abandon(self, task: asyncio.Task[Any]) -> None:
         """An executor that ignores its cancel: kept, so that it is not collected in the middle of what it does."""
@@ -670,7 +622,3 @@ def _digest(body: Prompt) -> str:
     """What makes two prompts with one run_id the same."""
     same = (body.session_id, body.prompt, body.attachments, body.on_busy)
     return hashlib.sha256(msgspec.json.encode(same)).hexdigest()
-
-
-def _attachment_parts(attachments: list[Attachment]) -> list[Part]:
-    return [Binary(BinaryData(path=a.file_path, mime_type=a.mime_type, data=a.content)) for a in attachments]
