@@ -2,11 +2,11 @@
 
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import click
 
 from windlass import config, limits
+from windlass.cli.loading import load
 from windlass.cli.options import Seconds, data_dir_option
 
 _FILE = click.Path(path_type=Path)
@@ -83,7 +83,7 @@ def serve(
     """
     if (tls_cert is None) != (tls_key is None):
         raise click.UsageError("--tls-cert and --tls-key go together.", click.get_current_context())
-    app = _load_server()
+    app = load("windlass.app")
     options = app.ServeOptions(
         listen=list(listen),
         allow_host=list(allow_host),
@@ -102,17 +102,3 @@ def serve(
         sys.exit(app.serve(options))
     except config.ConfigError as error:
         raise click.ClickException(str(error)) from error
-
-
-def _load_server() -> ModuleType:
-    """Here, not at the top: the help of this command must not wait for the whole server to load."""
-    # structlog would load rich and pygments for tracebacks that we never let it draw: a fifth of a start, and 4 MB.
-    if "rich" not in sys.modules:
-        sys.modules["rich"] = None  # type: ignore[assignment]
-        try:
-            import structlog  # noqa: F401
-        finally:
-            del sys.modules["rich"]
-    from windlass import app
-
-    return app

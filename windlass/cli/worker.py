@@ -2,10 +2,10 @@
 
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import click
 
+from windlass.cli.loading import load
 from windlass.cli.options import Seconds
 
 _FILE = click.Path(path_type=Path)
@@ -67,7 +67,7 @@ def worker(
         raise click.UsageError("--tls-cert and --tls-key go together.", context)
     if executor is None and not spec_stdin:
         raise click.UsageError("--executor is missing: echo, agent, or module:Class.", context)
-    app = _load_worker()
+    app = load("windlass.worker_app")
     command = app.WorkerCommand(
         executor=executor,
         mode=mode,
@@ -80,17 +80,3 @@ def worker(
         tls_key=tls_key,
     )
     sys.exit(app.serve(command))
-
-
-def _load_worker() -> ModuleType:
-    """Here, not at the top: the help of this command must not wait for the worker to load."""
-    # structlog would load rich and pygments for tracebacks that we never let it draw: a fifth of a start, and 4 MB.
-    if "rich" not in sys.modules:
-        sys.modules["rich"] = None  # type: ignore[assignment]
-        try:
-            import structlog  # noqa: F401
-        finally:
-            del sys.modules["rich"]
-    from windlass import worker_app
-
-    return worker_app
