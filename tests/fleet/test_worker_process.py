@@ -198,7 +198,8 @@ async def test_a_taken_port_is_said(tmp_path: Path) -> None:
 async def test_a_worker_loads_neither_the_server_nor_an_http_library(tmp_path: Path) -> None:
     """Every assignment would wait for a second of imports that it does not use."""
     code = (
-        "import sys; from windlass.cli.worker import _load_worker; _load_worker(); import windlass.fleet.worker.echo;"
+        "import sys; from windlass.cli.loading import load; load('windlass.worker_app'); "
+        "import windlass.fleet.worker.echo; "
         "print([name for name in ('litestar', 'uvicorn', 'aiohttp', 'sqlite3', 'rich', 'windlass.engine')"
         " if name in sys.modules])"
     )

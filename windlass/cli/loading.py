@@ -1,6 +1,5 @@
 """Loading what a command runs only when it runs: `windlass --help` must not wait for a whole server."""
 
-import importlib
 import sys
 from types import ModuleType
 
@@ -11,7 +10,8 @@ def load(module: str) -> ModuleType:
     if "rich" not in sys.modules:
         sys.modules["rich"] = None  # type: ignore[assignment]
         try:
-            importlib.import_module("structlog")
+            __import__("structlog")
         finally:
             del sys.modules["rich"]
-    return importlib.import_module(module)
+    __import__(module)  # as the statement does it, so that `python -X importtime` tells of it
+    return sys.modules[module]
