@@ -13,6 +13,7 @@ from own_worktrees import BUILDERS, OwnWorktrees
 from structlog.testing import capture_logs
 
 from windlass.config import AgentsConfig, Config
+from windlass.engine.workspace import Workspace
 from windlass.errors import JournalPoisoned
 from windlass.fleet.mailbox.mailroom import Mailroom
 from windlass.fleet.store.store import Store
@@ -32,7 +33,7 @@ async def at_once(stage: Stage) -> None:
 async def test_a_worktree_that_cannot_be_settled_does_not_keep_its_run_from_ending(
     tmp_path: Path, error: Exception
 ) -> None:
-    """I2: the agent and everything above it would be busy for ever, and no cancel could end them."""
+    """I3: the agent and everything above it would be busy for ever, and no cancel could end them."""
 
     async def fail() -> None:
         raise error
@@ -76,7 +77,7 @@ async def test_settling_that_hangs_has_a_bound(tmp_path: Path, monkeypatch: pyte
 async def test_a_mailbox_that_somebody_else_holds_does_not_keep_a_run_from_ending(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """I2: a stopped process that holds a mailbox's lock would keep the session busy for ever."""
+    """I3: a stopped process that holds a mailbox's lock would keep the session busy for ever."""
     monkeypatch.setattr("windlass.limits.SHARED_LOCK_SECONDS", 0.05)
     somebody = ExitStack()
 
@@ -151,24 +152,61 @@ async def test_a_run_that_ends_while_the_server_leaves_takes_its_agents_with_it(
         assert await world.ends(workspace) == [("child", "interrupted"), ("root", "completed")]
 
 
+def refuse(*_: object) -> None:
+    raise sqlite3.OperationalError("database or disk is full")
+
+
+async def poisoned(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on the disk takes nothing, and the journal knows."""
+    monkeypatch.setattr(SqliteBackend, "commit", refuse)
+    with pytest.raises(JournalPoisoned):
+        await workspace.create_session("", BY)
+
+
 async def test_a_family_on_a_full_disk_lets_the_server_leave(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """I19: a root would wait for the end of agents whose end nobody can write, and the process would stay."""
+    """I19: a root would wait for the end of agents whose end nobody could write, and the process would stay."""
 
     async def root(stage: Stage) -> None:
-        await stage.start("child")
-        await forever(stage)
-
-    def refuse(*_: object) -> None:
-        raise sqlite3.OperationalError("database or disk is full")
+        child = await stage.start("child")
+        name = f"drive {workspace.active_run(child.id)}"
+        try:
+            await forever(stage)
+        finally:  # the last to stop
+            await asyncio.wait([task for task in asyncio.all_tasks() if task.get_name() == name])
 
     cast = Cast(root=root, child=forever)
     async with EngineWorld(tmp_path, cast) as world:
         workspace = await world.open()
         await world.prompted(workspace)
         await cast.on_stage("child")
-        monkeypatch.setattr(SqliteBackend, "commit", refuse)
-        with pytest.raises(JournalPoisoned):
-            await workspace.create_session("", BY)
+        await poisoned(workspace, monkeypatch)
+        await asyncio.wait_for(world.registry.drain(0), 3)
+
+
+async def test_a_disk_that_is_full_while_a_root_waits_for_its_agents_lets_the_server_leave(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """I19: the end it waits for is never told, so it would wait until its guard lets it go."""
+    stopping, stop = asyncio.Event(), asyncio.Event()
+
+    async def root(stage: Stage) -> None:
+        await stage.start("child")
+        await cast.on_stage("child")
+
+    async def child(stage: Stage) -> None:
+        try:
+            await forever(stage)
+        finally:
+            stopping.set()
+            await stop.wait()
+
+    cast = Cast(root=root, child=child)
+    async with EngineWorld(tmp_path, cast) as world:
+        workspace = await world.open()
+        await world.prompted(workspace)
+        await asyncio.wait_for(stopping.wait(), 10)
+        await poisoned(workspace, monkeypatch)
+        stop.set()
         await asyncio.wait_for(world.registry.drain(0), 3)
 
 

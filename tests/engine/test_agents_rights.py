@@ -1,10 +1,11 @@
 """What an agent may do, and on whose behalf: never more than its parent, and nothing to what people do with it."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
-from cast import Cast, Stage, forever
+from cast import Cast, Play, Stage, forever
 from engine_world import BY, EngineWorld
 from own_worktrees import BUILDERS, OwnWorktrees
 
@@ -24,7 +25,9 @@ async def at_once(stage: Stage) -> None:
 class ConfiguredCast(Cast):
     """Remembers with which configuration each player's executor was made."""
 
-    configs: dict[str, Config]
+    def __init__(self, **players: Play) -> None:
+        super().__init__(**players)
+        self.configs: dict[str, Config] = {}
 
     def __call__(self, *arguments: object) -> Cast:
         _workspace, config, spec = arguments
@@ -67,7 +70,6 @@ async def test_an_agent_keeps_its_parents_configuration_when_another_is_loaded(t
         await stage.events.delegate(WaitForAgents())
 
     cast = ConfiguredCast(root=root, child=at_once)
-    cast.configs = {}
     async with EngineWorld(tmp_path, cast, narrow) as world:
         workspace = await world.open()
         await world.prompted(workspace)
@@ -137,8 +139,11 @@ async def prompted(stage: Stage, agent: str, workspace: Workspace) -> None:
     await workspace.until_any_idle([agent], 10)
 
 
+GoOn = Callable[[Stage, str, Workspace], Awaitable[None]]
+
+
 @pytest.mark.parametrize("go_on", [steered, prompted])
-async def test_an_agent_keeps_its_roles_model_in_its_later_runs(tmp_path: Path, go_on) -> None:  # type: ignore[no-untyped-def]
+async def test_an_agent_keeps_its_roles_model_in_its_later_runs(tmp_path: Path, go_on: GoOn) -> None:
     """B72: the second run of a cheap agent would be paid at the dearest model's price."""
     used: list[tuple[str, str]] = []
 
@@ -159,8 +164,29 @@ async def test_an_agent_keeps_its_roles_model_in_its_later_runs(tmp_path: Path, 
     assert used == [("x/cheap", "low")] * 2
 
 
+async def test_an_idle_agent_that_is_steered_goes_on_with_its_parents_model(tmp_path: Path) -> None:
+    """B72: people who chose a model for this prompt would get another one's work from the second run on."""
+    used: list[str] = []
+
+    async def root(stage: Stage) -> None:
+        child = await stage.start("child")
+        await stage.events.delegate(WaitForAgents())
+        await steered(stage, child.id, workspace)
+
+    async def child(stage: Stage) -> None:
+        used.append(stage.spec.model)
+
+    config = Config(model="x/default", providers=PROVIDERS)
+    async with EngineWorld(tmp_path, Cast(root=root, child=child, again=child), config) as world:
+        workspace = await world.open()
+        session = await workspace.create_session("", BY)
+        await workspace.prompt(Prompt(session.id, "root", model="x/chosen"), BY)
+        await world.idle(workspace)
+    assert used == ["x/chosen"] * 2
+
+
 async def test_an_agent_that_is_refused_leaves_no_session(tmp_path: Path) -> None:
-    """I1: people would find an agent in the list that nobody ever started."""
+    """B72: people would find an agent in the list that nobody ever started."""
     errors: list[str] = []
 
     async def root(stage: Stage) -> None:

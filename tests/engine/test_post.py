@@ -65,9 +65,7 @@ async def test_a_letter_is_read_once_and_is_then_gone(tmp_path: Path) -> None:
         await run(world, workspace, session_id)
         await run(world, workspace, session_id)
         said = [message.text for message in await workspace.conversation(session_id)]
-        assert [text for text in said if "look left" in text] == [
-            "(Message from general ses_other; steer)\nlook left"
-        ]
+        assert [text for text in said if "look left" in text] == ["(Message from general ses_other; steer)\nlook left"]
         left = await held(tmp_path, workspace, session_id)
         assert (left.waiting, left.claimed, left.set_aside) == (0, 0, 0)
     assert reader.read == ["look left"]
@@ -119,7 +117,7 @@ async def test_a_letter_whose_acknowledgement_was_lost_is_not_read_again(tmp_pat
 
 
 class HeldUp(Mailroom):
-    """Once armed, `claim` waits, after it claimed something, until the test goes on."""
+    """Whoever claims something waits for the test, which is told by `claimed`."""
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)

@@ -6,7 +6,17 @@ from typing import Any
 from tests.fleet.plain_peer import WAIT_SECONDS, Frame, PlainPeer
 
 KINDS = {
-    *("hello", "error", "event", "approval_request", "approval_withdrawn", "agents_request", "undelivered", "terminal"),
+    *(
+        "hello",
+        "error",
+        "event",
+        "approval_request",
+        "approval_withdrawn",
+        "agents_request",
+        "agents_withdrawn",
+        "undelivered",
+        "terminal",
+    ),
 }
 
 

@@ -53,7 +53,7 @@ class Place:
             return
         self._opening = None
         try:
-            worktree = await opening
+            worktree = await asyncio.shield(opening)  # cut short, it would leave a directory that nobody knows of
             settled = None if worktree is None else await worktrees.settle(worktree)
         except OSError as error:
             # The directory stays as it is, so nothing is lost; the next run of this agent finds it.

@@ -7,7 +7,7 @@ cancel covers the run, in one synchronous line, and records how it ended.
 
 import asyncio
 import math
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Coroutine
 from typing import TYPE_CHECKING, Any, assert_never
 
 import structlog
@@ -177,16 +177,19 @@ class Runner:
         return await executor.run(spec, self, self.steer, self.cancel)
 
     async def _wind_up(self) -> None:
-        """End its agents, then put its mail and its directory in order, before its own end is told: whoever hears of
+        """End its agents, then put its directory and its mail in order, before its own end is told: whoever hears of
         that relies on it. Bounded; and whatever goes wrong here, the run ends."""
+        if self.workspace.agents.families.children(self.entry.run.id):
+            await self._try("its agents did not end", self.workspace.agents.end_below(self.entry), None)
+        await self._try("its directory was not put in order", self._place.close(), limits.CLEAR_UP_SECONDS)
+        await self._try("its mail was not given back", self.mail.close(), limits.CLEAR_UP_SECONDS)
+
+    async def _try(self, problem: str, work: Coroutine[None, None, None], seconds: float | None) -> None:
         try:
-            if self.workspace.agents.families.children(self.entry.run.id):
-                await self.workspace.agents.end_below(self.entry)
-            async with asyncio.timeout(limits.CLEAR_UP_SECONDS):
-                await self.mail.close()
-                await self._place.close()
+            async with asyncio.timeout(seconds):
+                await work
         except Exception as error:  # the border of this task: a run that never ended would keep its session for ever
-            logger.error("a run could not be cleared up", run=self.entry.run.id, exc_info=error)
+            logger.error(f"a run ends, but {problem}", run=self.entry.run.id, error=f"{type(error).__name__}: {error}")
 
     def stop(self, outcome: Outcome = "canceled", reason: str = _STOPPED) -> None:
         """Stop the run. `outcome` is what it ends as, unless a cancel covers it: then that.

@@ -19,5 +19,4 @@ ALLOWED = {
     "guardian/handle.py:_Link._notice_end": "its other end is closed, so it is ending or has ended",
     "app.py:Server._reload": "one small file of the owner's, when the owner asks for it",
     "engine/runner.py:Runner._judge": "the lines of our own source that a traceback shows: only when we have a bug",
-    "tools/files.py:WorkspaceRoot.__init__": "opens one directory, once a workspace, that a thread has just looked at",
 }
