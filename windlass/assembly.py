@@ -200,15 +200,19 @@ class _OneGuardian:
         self._starting: asyncio.Task[Guardian] | None = None
 
     async def get(self) -> Guardian:
-        if self._starting is None or (self._starting.done() and self._starting.exception() is not None):
+        # Also one that was cancelled: what a run leaves behind is, and it may have been the first to need a guardian.
+        if self._starting is None or (
+            self._starting.done() and (self._starting.cancelled() or self._starting.exception() is not None)
+        ):
             self._starting = asyncio.create_task(Guardian.start(), name="start the guardian")
             self._stack.push_async_callback(self._close, self._starting)
         # Shielded: the run that asked first may be cancelled, and another may be waiting for the same guardian.
         return await asyncio.shield(self._starting)
 
     async def _close(self, starting: "asyncio.Task[Guardian]") -> None:
-        with contextlib.suppress(OSError):
-            await (await starting).aclose()
+        await asyncio.wait({starting})
+        if not starting.cancelled() and starting.exception() is None:
+            await starting.result().aclose()
 
 
 def default_worker_spec(config_file: Path | None = None) -> WorkerSpec:

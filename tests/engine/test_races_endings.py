@@ -35,7 +35,7 @@ async def test_a_run_whose_executor_cannot_be_made_ends_once_as_failed(tmp_path:
         assert (roles, (await workspace.run(run_id)).state) == (["user", "assistant"], "failed")
 
 
-@pytest.mark.parametrize("cost", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("cost", [math.nan, math.inf, -math.inf, 1.7e308])
 async def test_a_cost_that_is_no_number_is_not_counted_and_the_session_can_be_read_again(
     tmp_path: Path, cost: float
 ) -> None:

@@ -4,6 +4,8 @@ import asyncio
 import os
 import signal
 import subprocess
+import threading
+import time
 
 from windlass.wire.execution import Cancel, Events, RunOutcome, RunSpec, Steer
 from windlass.wire.run_events import Step
@@ -38,6 +40,11 @@ class Deeds:
                 await asyncio.Event().wait()
             except asyncio.CancelledError:
                 pass
+
+    async def _thread(self, seconds: str) -> int:
+        """Leave a thread behind that ends some time later."""
+        threading.Thread(target=time.sleep, args=(float(seconds),)).start()
+        return os.getpid()
 
     async def _die(self, _: str) -> None:
         os.kill(os.getpid(), signal.SIGKILL)

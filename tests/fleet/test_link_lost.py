@@ -470,3 +470,25 @@ async def test_an_owner_that_refuses_an_event_ends_the_link() -> None:
 
     with pytest.raises(Misbehaved):
         await ends_as(script, world=world)
+
+
+async def test_a_worker_that_talks_on_after_its_goodbye_does_not_hold_the_run_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """B58: the run is over, and nobody would be told."""
+    monkeypatch.setattr("windlass.limits.LINK_CLOSE_SECONDS", 0.5)
+
+    async def talkative(talk: Any) -> None:
+        await talk.start()
+        await talk.terminal()
+        for _ in range(50):
+            await asyncio.sleep(0.1)  # it takes its time between two words
+            if talk.socket._req.transport is None or talk.socket._req.transport.is_closing():
+                return
+            talk.socket._req.transport.write(b"\x81\x02{}")
+
+    async with scripted_worker(talkative) as url:
+        world = World()
+        async with asyncio.timeout(4):
+            outcome = await RemoteExecutor(url).run(world.spec, world.events, world.steer, world.cancel)
+        assert outcome.status == "completed"

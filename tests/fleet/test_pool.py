@@ -357,3 +357,32 @@ async def test_closing_ends_starts_and_sends_the_line_away() -> None:
         await pool.aclose()
         for outcome in (await starting, await waiting, await run(pool, "pid")):
             assert outcome == RunOutcome("failed", "The worker could not be started: the server is leaving.")
+
+
+# -- the token and then the task, as the engine cancels ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("after_seconds", [0.0, 0.02, 0.1])
+async def test_a_run_cancelled_while_its_worker_starts_gives_its_place_back(after_seconds: float) -> None:
+    """Eight such cancels would leave a server that starts no run any more."""
+    async with a_pool(running=1) as pool:
+        world = World("pid")
+        running = asyncio.create_task(
+            PooledExecutor(pool, DEEDS).run(world.spec, world.events, world.steer, world.cancel)
+        )
+        await asyncio.wait({running}, timeout=after_seconds)
+        world.cancel.set()
+        for _ in range(3):
+            await asyncio.sleep(0)  # turns of the loop, not time: the engine cancels the task a few of them later
+        running.cancel()
+        await asyncio.wait({running})
+        assert pool.statistics().running == 0
+        assert await pid_of(pool)
+
+
+async def test_a_run_is_not_lost_to_what_the_run_before_it_left() -> None:
+    """B60: a worker that is not clean would take the next run along when it leaves."""
+    async with a_pool() as pool:
+        first = await run(pool, "thread 2.5")
+        assert first.status == "completed"
+        assert str(await pid_of(pool)) != first.result

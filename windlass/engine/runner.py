@@ -6,7 +6,6 @@ cancel covers the run, in one synchronous line, and records how it ended.
 """
 
 import asyncio
-import math
 from collections.abc import Awaitable, Coroutine
 from typing import TYPE_CHECKING, Any, assert_never
 
@@ -291,7 +290,8 @@ class Runner:
                 return self._append([self._transcript.update(message)])
             case UsageGained():
                 # A cost that is no number would be stored as none, and the session could not be read again.
-                gained = event if math.isfinite(event.cost) else UsageGained(event.usage)
+                # One beyond all measure would do the same with the next it is added to.
+                gained = event if abs(event.cost) <= limits.USAGE_COST else UsageGained(event.usage)
                 self.lane.note(self.entry, usage=gained.usage, cost=gained.cost)
                 return self.workspace.gains.add_usage(self.lane, self.entry, gained)
             case FileWritten():

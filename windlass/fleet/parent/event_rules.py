@@ -4,8 +4,6 @@ What makes no sense at all (a delta without a message) is found by whoever takes
 sense, and would be about somebody else's run or money (A31).
 """
 
-import math
-
 from windlass import limits
 from windlass.fleet.parent.link_errors import ProtocolError
 from windlass.wire.execution import RunSpec
@@ -30,6 +28,11 @@ class EventRules:
         self._earlier = {message.id for message in spec.messages}
         self._started: set[str] = set()
         self.handed: set[str] = set()  # steering messages that were sent to it and not taken yet
+
+    def hand(self, run_id: str, message_id: str) -> None:
+        """It is sent this steering message, which is a person's: it may take it, and not write it anew."""
+        self.handed.add(run_id)
+        self._earlier.add(message_id)
 
     def check(self, event: RunEvent) -> None:
         """Raises ProtocolError for an event that this run may not emit."""
@@ -61,5 +64,5 @@ class EventRules:
 def _check_usage(event: UsageGained) -> None:
     usage = event.usage
     gains = (usage.prompt_tokens, usage.completion_tokens, usage.cache_read_tokens, event.cost)
-    if not all(math.isfinite(gain) and gain >= 0 for gain in gains):
+    if not all(0 <= gain <= limits.USAGE_TOKENS for gain in gains):
         raise ProtocolError("a usage that is no amount")

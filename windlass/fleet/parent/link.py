@@ -65,17 +65,35 @@ async def unless_cancelled(
     What it returned in the very moment of a cancel is undone: nobody else could.
     """
     working, stopping = asyncio.ensure_future(work), asyncio.ensure_future(cancel.wait())
+    cancelled: asyncio.CancelledError | None = None
     try:
         await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
         if not stopping.done():
             return working.result()
-    except asyncio.CancelledError:
-        await _undone(working, undo)
-        raise
+    except asyncio.CancelledError as error:
+        cancelled = error
     finally:
-        await end_tasks([stopping])
-    await _undone(working, undo)
+        stopping.cancel()
+    await surely(_undone(working, undo))
+    if cancelled is not None:
+        raise cancelled
     return None
+
+
+async def surely(work: Coroutine[Any, Any, None]) -> None:
+    """Carry it out to its end, however often whoever waits for it is cancelled: a token is mostly followed by a cancel
+    of the task, and that must not leave half of it undone."""
+    task = asyncio.create_task(work)
+    _under_way.add(task)  # asyncio itself keeps no task alive
+    task.add_done_callback(_under_way.discard)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task})
+        raise
+
+
+_under_way: set["asyncio.Task[None]"] = set()
 
 
 async def _undone(working: "asyncio.Future[T]", undo: Callable[[T], Awaitable[None]]) -> None:
@@ -162,7 +180,11 @@ class Drive:
     async def _terminal(self) -> TerminalFrame:
         """The worker's own end of the run. Whatever else happens ends it by raising."""
         run = self._run
-        opening = encoded(run.opening())
+        try:
+            opening = encoded(run.opening())
+        except (TypeError, ValueError) as error:
+            await self._socket.abort()
+            raise LinkError(f"The conversation cannot be sent to a worker: {error}.") from None
         if len(opening) > limits.LINK_FRAME_BYTES:
             await self._socket.abort()
             self.is_over = True
@@ -206,12 +228,12 @@ class Drive:
 
 
 def _outcome(terminal: TerminalFrame) -> RunOutcome:
-    result = terminal.result or ""
+    result, said = terminal.result or "", (terminal.error or "")[: limits.WORKER_ERROR_CHARACTERS]
     match terminal.status:
         case "completed":
             return RunOutcome("completed", result=result, transcript=terminal.transcript)
         case "cancelled":
-            return RunOutcome("canceled", terminal.error or "", result, terminal.transcript)
+            return RunOutcome("canceled", said, result, terminal.transcript)
         case "error":
-            error = terminal.error or "The worker ended the run with an error and did not say which."
+            error = said or "The worker ended the run with an error and did not say which."
             return RunOutcome("failed", error, result, terminal.transcript)

@@ -119,7 +119,7 @@ class RemoteRun:
         )
 
     def _note_sent(self, message: SteerMessage) -> None:
-        self._rules.handed.add(message.run_id)
+        self._rules.hand(message.run_id, message.message_id)
 
     async def _acknowledge(self, seq: int) -> None:
         await self._socket.send(AckFrame(run_id=self._spec.run_id, attempt=self._attempt, seq=seq))

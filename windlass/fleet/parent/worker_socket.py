@@ -89,8 +89,12 @@ class WorkerSocket:
     async def close(self) -> bool:
         """Say goodbye and let go; whether the other end did the same within its time."""
         try:
-            await self._socket.close()
+            # The library's own bound begins anew with everything that comes: one that talks on would never be done.
+            async with asyncio.timeout(limits.LINK_CLOSE_SECONDS):
+                await self._socket.close()
             return self._socket.close_code == aiohttp.WSCloseCode.OK
+        except TimeoutError:
+            return False
         finally:
             await self.abort()
 

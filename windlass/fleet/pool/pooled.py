@@ -35,4 +35,8 @@ class PooledExecutor:
 
     async def _undo(self, lease: Lease) -> None:
         """It came in the moment of the cancel: nothing was asked of it, so the next run may have it."""
-        await self._pool.release(lease, clean=await lease.socket.close())
+        clean = False
+        try:
+            clean = await lease.socket.close()
+        finally:
+            await self._pool.release(lease, clean)

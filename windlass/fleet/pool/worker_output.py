@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from windlass import limits
 
-_PIECE_BYTES = 64 * limits.KIB  # one read: the size of a pipe's buffer, and short enough for others to have a turn
+_PIECE_BYTES = 8 * limits.KIB  # one read: thousands of lines at most, and others have a turn
 
 
 class WorkerOutput:
@@ -21,6 +21,8 @@ class WorkerOutput:
         self._descriptor = descriptor
         self._on_line = on_line
         self._line = bytearray()
+        self._second = 0.0  # when the one began in which lines are counted
+        self._told = 0
         self._loop = asyncio.get_running_loop()
         self._is_open = True
         os.set_blocking(descriptor, False)
@@ -65,4 +67,15 @@ class WorkerOutput:
         self._line.clear()
         if line:
             self.last.append(line)
-            self._on_line(line)
+            if self._has_room():
+                self._on_line(line)
+
+    def _has_room(self) -> bool:
+        """A worker that prints without end must not fill our log, nor our loop."""
+        now = self._loop.time()
+        if now - self._second >= 1.0:
+            left_out, self._second, self._told = self._told - limits.WORKER_LINES_PER_SECOND, now, 0
+            if left_out > 0:
+                self._on_line(f"[{left_out} lines left out]")
+        self._told += 1
+        return self._told <= limits.WORKER_LINES_PER_SECOND

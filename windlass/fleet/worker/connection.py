@@ -28,6 +28,9 @@ class Peer(Protocol):
     def writable(self) -> None:
         """The transport takes more again."""
 
+    def may_part(self) -> bool:
+        """Whether the other end's goodbye may be answered now; if not, `part` does it."""
+
     def lost(self) -> None:
         """Nothing can be sent or received any more. Told once."""
 
@@ -55,6 +58,7 @@ class Connection(asyncio.Protocol):
         self._held: list[bytes] | None = None
         self._held_bytes = 0
         self._is_closing = False
+        self._goodbye: bytes | None = None
         self._timer: asyncio.TimerHandle | None = None
 
     # -- for the peer -------------------------------------------------------------------------------------------------
@@ -193,7 +197,15 @@ class Connection(asyncio.Protocol):
         elif self.is_open and self._peer is not None:
             self._peer.message(payload)
 
+    def part(self) -> None:
+        """Answer a goodbye that had to wait."""
+        if self._goodbye is not None and not self.is_lost:
+            self._farewell(self._goodbye)
+
     def _farewell(self, payload: bytes) -> None:
+        if not self._is_closing and self._peer is not None and not self._peer.may_part():
+            self._goodbye = payload[:2]
+            return
         if not self._is_closing:
             self._is_closing = True
             self._transport.write(websocket.frame(websocket.CLOSE, payload[:2]))

@@ -123,6 +123,11 @@ class WorkerLink:
     def writable(self) -> None:
         self._schedule_pump()
 
+    def may_part(self) -> bool:
+        """Not while its run is being tidied up after: answered now, the parent would give us another at once, and lose
+        it if something of this one stays."""
+        return not (len(self._runs) == 1 and self._terminal_written and not self._is_tidy)
+
     def lost(self) -> None:
         """A link that is lost cancels its run; nothing can be sent any more (B57)."""
         if self.not_understood > _LOGGED:
@@ -253,6 +258,7 @@ class WorkerLink:
         self._runs.clear()
         if self._is_leaving:
             self._close(websocket.GOING_AWAY, "the worker is leaving")
+        self._connection.part()
         if not self._look_whether_over():
             self._owner.link_changed(self)
 
