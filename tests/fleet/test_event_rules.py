@@ -5,9 +5,11 @@ import math
 import pytest
 
 from tests.fleet.recorder import World
+from windlass import limits
 from windlass.fleet.parent.event_rules import EventRules
 from windlass.fleet.parent.link_errors import ProtocolError
-from windlass.wire.run_events import MessageStart, SteerTaken, UsageGained
+from windlass.wire.messages import Text, TextData
+from windlass.wire.run_events import MessageStart, PartAdded, SteerTaken, UsageGained
 from windlass.wire.runs import Usage
 
 
@@ -25,3 +27,13 @@ def test_a_cost_beyond_all_measure_is_refused(cost: float) -> None:
     """I15: a sum of them is no number any more, and the session could not be read again."""
     with pytest.raises(ProtocolError, match="no amount"):
         EventRules(World().spec).check(UsageGained(Usage(), cost))
+
+
+def test_a_message_that_grows_without_end_is_refused() -> None:
+    """A38: it is written anew with each part, and at last the disk refuses it for everyone."""
+    rules = EventRules(World().spec)
+    rules.check(MessageStart("msg_a", "assistant"))
+    part = PartAdded("msg_a", Text(TextData("x")))
+    with pytest.raises(ProtocolError, match="over"):
+        for _ in range(40):
+            rules.check(part, limits.MIB)

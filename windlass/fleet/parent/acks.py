@@ -63,6 +63,10 @@ class Acks:
                 last = seq
         return last
 
+    async def caught_up(self) -> None:
+        """Return when everything that was taken so far is on disk, or has failed: `keep_sending` tells which."""
+        await self._over()
+
     async def settled(self) -> None:
         """Return when everything that was taken is on disk; raises what the disk raised."""
         await self._over()

@@ -26,7 +26,7 @@ class EventRules:
 
     def __init__(self, spec: RunSpec) -> None:
         self._earlier = {message.id for message in spec.messages}
-        self._started: set[str] = set()
+        self._started: dict[str, int] = {}  # its messages, and how many bytes were said of each
         self.handed: set[str] = set()  # steering messages that were sent to it and not taken yet
 
     def hand(self, run_id: str, message_id: str) -> None:
@@ -34,14 +34,16 @@ class EventRules:
         self.handed.add(run_id)
         self._earlier.add(message_id)
 
-    def check(self, event: RunEvent) -> None:
-        """Raises ProtocolError for an event that this run may not emit."""
+    def check(self, event: RunEvent, size: int = 0) -> None:
+        """Raises ProtocolError for an event that this run may not emit. `size` is that of its frame, in bytes."""
         match event:
             case Delta() | PartAdded() | MessageEnd() | ResetMessage():
                 if event.message_id not in self._started:
                     raise ProtocolError("an event for a message that this run did not start")
+                self._grow(event.message_id, len(event.text) if isinstance(event, Delta) else size)
             case MessageStart():
                 self._check_start(event)
+                self._grow(event.message_id, size)
             case SteerTaken():
                 if event.run_id not in self.handed:
                     raise ProtocolError("it took a steering message that it was not sent")
@@ -58,7 +60,15 @@ class EventRules:
             raise ProtocolError("a message whose id is another message's")
         if event.role not in _ROLES:
             raise ProtocolError(f"a message of the role {event.role}, which is not a worker's")
-        self._started.add(event.message_id)
+        if len(self._started) >= limits.LINK_MESSAGES_PER_RUN:
+            raise ProtocolError(f"more than {limits.LINK_MESSAGES_PER_RUN} messages in one run")
+        self._started[event.message_id] = 0
+
+    def _grow(self, message_id: str, size: int) -> None:
+        """Each part is written with all of its message: one that grew without end would be written ever more slowly."""
+        self._started[message_id] += size
+        if self._started[message_id] > limits.LINK_MESSAGE_BYTES:
+            raise ProtocolError(f"a message of over {limits.LINK_MESSAGE_BYTES} bytes")
 
 
 def _check_usage(event: UsageGained) -> None:

@@ -57,6 +57,7 @@ class RemoteRun:
         self._workspace_path = workspace_path or spec.workspace_path
         self._rules = EventRules(spec)
         self._seq = 0
+        self._unsettled = 0  # bytes of events since all of them were last known to be on disk
         self.asks = Asks()
         self.acks = Acks(self._acknowledge)
 
@@ -139,6 +140,10 @@ class RemoteRun:
                 await self.acks.settled()
                 return frame
             self._take(frame, len(data))
+            if self._unsettled > limits.LINK_UNSETTLED_BYTES:
+                # It says more than the disk takes: it has to wait, or its words would pile up in everyone's memory.
+                self._unsettled = 0
+                await self.acks.caught_up()
             taken += 1
             if taken % limits.LINK_YIELD_FRAMES == 0:
                 # What has already arrived is received without a pause: a flood would leave nobody else a turn.
@@ -161,7 +166,7 @@ class RemoteRun:
             self._check_run(taken)
         match taken:
             case EventFrame():
-                self._take_event(taken)
+                self._take_event(taken, size)
             case ApprovalRequest():
                 check_approval(taken, size)
                 self.asks.begin(taken.id, self._approve(taken))
@@ -182,12 +187,13 @@ class RemoteRun:
             case _:
                 assert_never(taken)
 
-    def _take_event(self, frame: EventFrame) -> None:
+    def _take_event(self, frame: EventFrame, size: int) -> None:
         if frame.seq != self._seq + 1:
             raise ProtocolError(f"event {frame.seq} came where {self._seq + 1} was due")
         self._seq = frame.seq
-        self._rules.check(frame.event)
-        if frame.durable:
+        self._rules.check(frame.event, size)
+        self._unsettled += size
+        if frame.durable or self._unsettled > limits.LINK_UNSETTLED_BYTES:
             self.acks.add(frame.seq, lambda: self._events.durable(frame.event))
         else:
             self._events.emit(frame.event)
