@@ -64,6 +64,10 @@ class Family:
         await call.say(text)
         await call.end()
 
+    async def shown(self, text: str) -> None:
+        """Return when everyone has seen this in some message."""
+        await self.tap.wait_for("message", lambda event: text in str(event.body["parts"]))
+
     async def children(self, parent: str = "") -> list[dict[str, Any]]:
         answer: list[dict[str, Any]] = await self.api.ok("GET", f"W/sessions?parent={parent or self.session_id}")
         return answer
@@ -175,6 +179,7 @@ async def test_a_child_whose_worker_is_killed_ends_interrupted_and_the_parent_go
     await family.use("root", "agent", action="start", prompt="child")
     call = await family.call("child")
     await call.say("Half an ans")
+    await family.shown("Half an ans")
     await family.use("root", "agent", action="wait")
     workers = {pid for pid in marked("--spec-stdin") if pid in descendants(family.server.pid)}
     for pid in workers:
@@ -272,6 +277,7 @@ async def test_a_letter_from_the_command_line_is_read_at_the_next_runs_first_ste
     await family.api.prompt(family.session_id, "root")
     call = await family.call("root")
     assert "mind the gap" in last_result(call)
+    await family.shown("mind the gap")
     assert [line.partition(":")[0] for line in await family.api.story(family.session_id)][:2] == ["user", "user"]
     await call.say("I will.")
     await call.end()
