@@ -11,7 +11,7 @@ PROVIDERS = {"x": ProviderConfig("scripted")}
 
 
 def spec(*roles: str) -> RunSpec:
-    return RunSpec("run_1", "ses_2", "ses_1", "/work/space", "go", [], model="x/y", roles=roles)
+    return RunSpec("run_1", "ses_2", "ses_1", "/home/me/space", "go", [], model="x/y", roles=roles)
 
 
 def test_a_role_that_is_gone_fails_the_run() -> None:

@@ -140,7 +140,7 @@ class World:
             run_id=new_id("run"),
             session_id=session_id,
             root_session_id=session_id,
-            workspace_path="/work/space",
+            workspace_path="/home/me/space",
             prompt=prompt,
             messages=messages,
             model="local/some-model",

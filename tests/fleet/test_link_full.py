@@ -242,7 +242,7 @@ async def test_a_disk_that_fails_behind_the_terminal_fails_the_run() -> None:
 
 async def test_an_approval_is_asked_for_and_answered() -> None:
     """B55: a gated tool in a worker would hang, or run without having asked."""
-    request = approval(tool_call_id="call_1", params={"command": "ls -l"}, path="/work/space")
+    request = approval(tool_call_id="call_1", params={"command": "ls -l"}, path="/home/me/space")
     replies: list[dict[str, Any]] = []
 
     async def script(talk: Talk) -> None:
@@ -256,7 +256,7 @@ async def test_an_approval_is_asked_for_and_answered() -> None:
     async with scripted_worker(script) as url:
         await run(url, world)
     assert world.events.asked == [
-        PermissionAsk("call_1", "bash", "execute", "Run ls?", "/work/space", "ls -l", {"command": "ls -l"})
+        PermissionAsk("call_1", "bash", "execute", "Run ls?", "/home/me/space", "ls -l", {"command": "ls -l"})
     ]
     assert (replies[0]["id"], replies[0]["approved"], replies[0]["verdict"]) == (request["id"], True, "granted")
 

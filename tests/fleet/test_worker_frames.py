@@ -2,9 +2,6 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator
-
-import pytest
 
 from tests.fleet.full_peer import FullPeer, run_events
 from tests.fleet.own_worker import own_worker
@@ -13,26 +10,6 @@ from windlass.fleet.worker.worker import WorkerAddress
 from windlass.wire.execution import Cancel, Events, RunOutcome, RunSpec, Steer
 from windlass.wire.messages import Text, TextData
 from windlass.wire.run_events import MessageStart
-
-
-@pytest.fixture
-async def worker() -> AsyncIterator[WorkerAddress]:
-    async with own_worker() as address:
-        yield address
-
-
-@pytest.fixture
-async def plain(worker: WorkerAddress) -> AsyncIterator[PlainPeer]:
-    async with PlainPeer(worker.url) as peer:
-        yield peer
-
-
-@pytest.fixture
-async def full(worker: WorkerAddress) -> AsyncIterator[FullPeer]:
-    async with FullPeer(worker.url) as peer:
-        await peer.greet()
-        yield peer
-
 
 # -- order and endings -------------------------------------------------------------------------------------------------
 

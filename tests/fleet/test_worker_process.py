@@ -88,12 +88,13 @@ async def test_the_spec_comes_on_standard_input_and_the_parents_end_is_the_worke
     assert "the parent is gone" in worker.log()
 
 
-async def test_standard_input_itself_can_be_the_parents_descriptor(tmp_path: Path) -> None:
-    """Where no other descriptor can be handed down, a worker would outlive its parent (B59)."""
+@pytest.mark.parametrize("named", ['"parent_fd": 0', '"identity": "named nothing"'])
+async def test_standard_input_itself_is_the_parents_descriptor(tmp_path: Path, named: str) -> None:
+    """Where no other descriptor is handed down, a worker would outlive its parent (B59 I22)."""
     worker = WorkerProcess(tmp_path, "--mode", "service", "--spec-stdin", executor="")
     await worker.launch(stdin=subprocess.PIPE)
     assert worker.process.stdin is not None
-    worker.process.stdin.write(b'{"secret": "abc", "executor": "echo", "parent_fd": 0}\n')
+    worker.process.stdin.write(b'{"secret": "abc", "executor": "echo", %s}\n' % named.encode())
     worker.process.stdin.flush()
     await worker.ready()
     worker.process.stdin.close()
@@ -219,18 +220,6 @@ async def test_a_worker_that_is_stopped_while_it_starts_leaves_nothing() -> None
         serving.cancel()
         with pytest.raises(asyncio.CancelledError):
             await serving
-
-
-async def test_a_parent_that_names_no_descriptor_is_watched_through_standard_input(tmp_path: Path) -> None:
-    """A stranger that starts a worker and dies would leave it behind (B59 I22)."""
-    worker = WorkerProcess(tmp_path, "--mode", "service", "--spec-stdin", executor="")
-    await worker.launch(stdin=subprocess.PIPE)
-    assert worker.process.stdin is not None
-    worker.process.stdin.write(b'{"secret": "abc", "executor": "echo"}\n')
-    worker.process.stdin.flush()
-    await worker.ready()
-    worker.process.stdin.close()
-    assert await worker.ended(30) == 1
 
 
 async def test_a_document_that_ends_with_its_pipe_is_no_dead_parent(tmp_path: Path) -> None:
