@@ -6,7 +6,7 @@ Beside `app.py` and `worker_app.py` the only file that knows the agent, the mode
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -31,7 +31,7 @@ from windlass.tools.view import View
 from windlass.tools.write import Write
 from windlass.wire.execution import Cancel, Events, Executor, RunOutcome, RunSpec, Steer
 from windlass.wire.model import Model
-from windlass.wire.tools import Spawner, Tool
+from windlass.wire.tools import Process, Spawner, Tool
 from windlass.wire.worker import AgentSpec, ModelSpec, ProviderSpec, RoleSpec, WorkerSpec
 
 SpawnerSource = Callable[[], Awaitable[Spawner]]
@@ -129,7 +129,7 @@ class LazySpawner:
     def __init__(self, source: SpawnerSource) -> None:
         self._source = source
 
-    async def spawn(self, argv, *, cwd, env):  # type: ignore[no-untyped-def]
+    async def spawn(self, argv: Sequence[str], *, cwd: str, env: dict[str, str]) -> Process:
         return await (await self._source()).spawn(argv, cwd=cwd, env=env)
 
 

@@ -39,8 +39,7 @@ Play = Callable[[Stage], Awaitable[None]]
 
 
 class Cast:
-    """The executor of every run of a test. `players` maps a prompt to what is done for it; a player that is named
-    `waits` in `on_stage` can be awaited there."""
+    """The executor of every run of a test: `players` maps a prompt to what is done for it."""
 
     def __init__(self, **players: Play) -> None:
         self._players = players
