@@ -74,7 +74,13 @@ class Assembly:
             max_steps=agent.max_steps or limits.RUN_STEPS,
             context_window=model.context_window,
             default_max_tokens=model.default_max_tokens,
-            prices=Prices(model.input_price, model.output_price),
+            prices=Prices(
+                model.input_price,
+                model.output_price,
+                # A price nobody gave is not nought: what comes out of a cache costs no more than what is sent anew.
+                model.cache_read_price or model.input_price,
+                model.cache_write_price or model.input_price,
+            ),
         )
 
     def _tools(self, agent: AgentSpec, root: WorkspaceRoot, events: Events) -> list[Tool]:
@@ -151,6 +157,11 @@ def agent_spec(settings: config.Config, spec: RunSpec) -> AgentSpec:
         instructions=roles[-1].prompt if roles else "",
         is_child=bool(roles),
         max_steps=settings.agent.max_steps,
+        max_seconds=config.parse_duration(settings.agent.max_time),
+        max_tokens=settings.agent.max_tokens,
+        max_cost=settings.agent.max_cost,
+        mcp=any(not server.disabled for server in settings.mcp.values()),
+        fetch_private=settings.fetch.allow_private,
         roles=_offered(settings) if may_delegate else (),
     )
 
@@ -165,7 +176,16 @@ def _known_role(settings: config.Config, name: str) -> config.RoleConfig:
 
 def provider_spec(name: str, provider: config.ProviderConfig) -> ProviderSpec:
     models = tuple(
-        ModelSpec(model.id, model.context_window, model.default_max_tokens, model.input_price, model.output_price)
+        ModelSpec(
+            model.id,
+            model.context_window,
+            model.default_max_tokens,
+            model.input_price,
+            model.output_price,
+            model.cache_read_price,
+            model.cache_write_price,
+            model.images,
+        )
         for model in provider.models
     )
     return ProviderSpec(name, provider.type, provider.base_url, provider.key(), provider.script, models)

@@ -31,6 +31,9 @@ class ModelConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     default_max_tokens: int = 8_192
     input_price: float = 0.0  # per million tokens
     output_price: float = 0.0
+    cache_read_price: float = 0.0
+    cache_write_price: float = 0.0
+    images: bool = True
 
 
 class ProviderConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -52,6 +55,9 @@ class ProviderConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class AgentConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     allowed_tools: tuple[str, ...] = ("*",)
     max_steps: int = limits.RUN_STEPS
+    max_time: str = f"{limits.RUN_SECONDS:g}s"
+    max_tokens: AtLeastZero = 0  # all that a run sends and gets back; 0: no limit
+    max_cost: float = 0.0  # of a run, in the currency of the prices; 0: no limit
 
 
 class PermissionsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -67,6 +73,38 @@ class JournalConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sync: Literal["full", "normal"] = "full"
     retention_days: int = limits.RETENTION_DAYS
     retention_mb: int = limits.RETENTION_MB
+
+
+class McpServerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An MCP server: a `command` that speaks over its standard input and output, or a `url` (streamable HTTP).
+
+    `env` is what the command gets beside the harmless part of the server's own environment.
+    """
+
+    command: tuple[str, ...] = ()
+    url: str = ""
+    env: dict[str, str] = {}
+    headers: dict[str, str] = {}
+    tools: tuple[str, ...] = ("*",)
+    connect_timeout: str = f"{limits.MCP_CONNECT_SECONDS:g}s"
+    call_timeout: str = f"{limits.MCP_CALL_SECONDS:g}s"
+    disabled: bool = False
+
+    def __repr__(self) -> str:
+        # Without `env`, `headers`, arguments and the address: any of them may hold a key (A39).
+        return f"McpServerConfig(command={self.command[:1]!r}, disabled={self.disabled!r})"
+
+
+class FetchConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`allow_private`: whether `fetch` may go to this machine and to private networks."""
+
+    allow_private: bool = False
+
+
+class BashConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`sandbox`: "auto" confines commands where the kernel can, "require" refuses to run them where it cannot."""
+
+    sandbox: Literal["auto", "off", "require"] = "auto"
 
 
 class RunsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -120,6 +158,9 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     runs: RunsConfig = RunsConfig()
     agents: AgentsConfig = AgentsConfig()
     roles: dict[str, RoleConfig] = {}
+    mcp: dict[str, McpServerConfig] = {}
+    fetch: FetchConfig = FetchConfig()
+    bash: BashConfig = BashConfig()
 
     def role(self, name: str) -> RoleConfig | None:
         return self.all_roles.get(name)
@@ -197,9 +238,17 @@ def _check(config: Config, file: Path) -> None:
     for name in config.roles:
         if _ROLE_NAME.fullmatch(name) is None:
             raise ConfigError(f"{file}: roles.{name}: a role's name is 1 to 40 letters, digits, - and _.")
+    for name, server in config.mcp.items():
+        if _ROLE_NAME.fullmatch(name) is None:
+            raise ConfigError(f"{file}: mcp.{name}: a server's name is 1 to 40 letters, digits, - and _.")
+        if bool(server.command) == bool(server.url):
+            raise ConfigError(f"{file}: mcp.{name} needs either a command or a url.")
     for field, duration in (
         ("permissions.unattended_timeout", config.permissions.unattended_timeout),
         ("agents.max_time", config.agents.max_time),
+        ("agent.max_time", config.agent.max_time),
+        *((f"mcp.{name}.connect_timeout", server.connect_timeout) for name, server in config.mcp.items()),
+        *((f"mcp.{name}.call_timeout", server.call_timeout) for name, server in config.mcp.items()),
     ):
         try:
             parse_duration(duration)

@@ -41,6 +41,7 @@ RUN_SECONDS = 6 * 3600.0  # a run left alone over lunch is fine; one of days is 
 IDENTICAL_STEPS = 4  # the same tool calls with the same results: it is stuck
 USAGE_TOKENS = 10**12  # of one model call that a worker tells of
 USAGE_COST = 1_000_000.0  # of one model call; more is a mistake, and sums of it would not be numbers any more
+ANSWER_PARTS = 256  # texts, thoughts and calls of one answer; providers give one to five of each
 TOOL_CALLS_PER_STEP = 64  # a model that asks for more is malfunctioning
 TOOL_ARGUMENTS_BYTES = 1 * MIB  # of JSON, of one call
 TOOL_ARGUMENTS_DEPTH = 100
@@ -251,6 +252,10 @@ CONSOLE_STATUS_CHARACTERS = 200  # of a tool call on one line
 CONSOLE_PERMISSION_CHARACTERS = 4_000  # of what a tool asks for; more is a file, and is said to be cut
 DOCTOR_DISK_WARN_BYTES = 1024 * MIB  # about twice the retained log with its default bounds
 DOCTOR_DISK_FAIL_BYTES = 64 * MIB  # a commit could fail at any moment
+
+# -- MCP servers -------------------------------------------------------------------------------------------------------
+MCP_CONNECT_SECONDS = 10.0  # a run waits at most this long for a server that is slow or dead
+MCP_CALL_SECONDS = 120.0  # as long as a command of `bash` may take by default
 
 # -- simulation -------------------------------------------------------------------------------------------------------
 SIM_TICK_SECONDS = 0.010  # delays are rounded up to this, so that timers collide; races between timers hide otherwise

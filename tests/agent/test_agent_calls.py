@@ -138,7 +138,7 @@ async def test_a_bug_in_one_of_several_readers_stops_the_others() -> None:
 
 async def test_written_files_are_told_before_the_result() -> None:
     """Otherwise a result could be a fact while the version it speaks of is not."""
-    output = ToolOutput("wrote a", written=[WrittenFile("a", "text")])
+    output = ToolOutput("wrote a", written=[WrittenFile("a", "text", None)])
     harness = Harness(scripted([{"tool": "write"}], [{"say": "ok"}]), [TinyTool("write", lambda _: output)])
     await harness.run()
     kinds = [type(event) for event in harness.events.all if isinstance(event, FileWritten | MessageStart)]

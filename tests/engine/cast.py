@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from windlass.wire.delegation import AgentsReply, AgentStatus, StartAgent
+from windlass.wire.delegation import OwnerReply, AgentStatus, StartAgent
 from windlass.wire.execution import Cancel, Events, RunOutcome, RunSpec, Steer
 from windlass.wire.messages import Finish, FinishData, Text, TextData
 from windlass.wire.run_events import MessageStart
@@ -26,7 +26,7 @@ class Stage:
         return reply.agents[0]
 
     async def refused(self, prompt: str, role: str = "") -> str:
-        reply: AgentsReply = await self.events.delegate(StartAgent(prompt, role))
+        reply: OwnerReply = await self.events.delegate(StartAgent(prompt, role))
         assert not reply.agents, reply
         return reply.error
 

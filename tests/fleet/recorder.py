@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from windlass.ids import new_id
-from windlass.wire.delegation import AgentsReply, AgentsRequest
+from windlass.wire.delegation import OwnerReply, AgentsRequest
 from windlass.wire.execution import PermissionAsk, RunSpec, SteerMessage, Verdict
 from windlass.wire.messages import text_message
 from windlass.wire.run_events import Delta, RunEvent
@@ -23,7 +23,7 @@ class Recorder:
         self.people.set()
         self.withdrawn = 0
         self.requests: list[AgentsRequest] = []
-        self.reply = AgentsReply()
+        self.reply = OwnerReply()
         self.deaf = False
         self._changed = asyncio.Event()
 
@@ -57,7 +57,7 @@ class Recorder:
             raise
         return self.verdict
 
-    async def delegate(self, request: AgentsRequest) -> AgentsReply:
+    async def delegate(self, request: AgentsRequest) -> OwnerReply:
         self.requests.append(request)
         return self.reply
 

@@ -12,7 +12,7 @@ from tests.fleet.recorder import World
 from tests.fleet.scripted_worker import Talk, scripted_worker, served
 from windlass import limits
 from windlass.fleet.parent.link import RemoteExecutor
-from windlass.wire.delegation import AgentsReply, AgentStatus, StartAgent
+from windlass.wire.delegation import OwnerReply, AgentStatus, StartAgent
 from windlass.wire.execution import PermissionAsk, RunOutcome
 from windlass.wire.run_events import Delta, MessageEnd, MessageStart, RunEvent, SteerTaken
 
@@ -412,7 +412,7 @@ async def test_a_steering_message_that_was_taken_back_is_withdrawn() -> None:
 async def test_a_request_about_agents_is_answered_by_the_owner() -> None:
     """B72: an agent in a worker could start no agents."""
     world = World()
-    world.events.reply = AgentsReply((AgentStatus("ses_1", "scout", "running"),))
+    world.events.reply = OwnerReply((AgentStatus("ses_1", "scout", "running"),))
     replies: list[dict[str, Any]] = []
 
     async def script(talk: Talk) -> None:

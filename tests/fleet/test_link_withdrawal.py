@@ -7,7 +7,7 @@ from tests.fleet.own_worker import own_worker
 from tests.fleet.recorder import Recorder, World
 from tests.fleet.scripted_worker import Talk, scripted_worker
 from windlass.fleet.parent.link import RemoteExecutor
-from windlass.wire.delegation import AgentsReply, AgentsRequest, WaitForAgents
+from windlass.wire.delegation import OwnerReply, AgentsRequest, WaitForAgents
 from windlass.wire.execution import RunOutcome
 
 
@@ -19,7 +19,7 @@ class Patient(Recorder):
         self.asked_for = asyncio.Event()
         self.given_up = asyncio.Event()
 
-    async def delegate(self, request: AgentsRequest) -> AgentsReply:
+    async def delegate(self, request: AgentsRequest) -> OwnerReply:
         self.asked_for.set()
         try:
             await asyncio.Event().wait()

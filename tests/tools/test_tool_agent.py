@@ -7,7 +7,7 @@ import pytest
 
 from windlass.tools.agent import Agent
 from windlass.wire.delegation import (
-    AgentsReply,
+    OwnerReply,
     AgentsRequest,
     AgentStatus,
     CancelAgent,
@@ -28,9 +28,9 @@ class Owner:
 
     def __init__(self, *agents: AgentStatus, error: str = "") -> None:
         self.asked: list[AgentsRequest] = []
-        self._reply = AgentsReply(agents, error)
+        self._reply = OwnerReply(agents, error)
 
-    async def delegate(self, request: AgentsRequest) -> AgentsReply:
+    async def delegate(self, request: AgentsRequest) -> OwnerReply:
         self.asked.append(request)
         return self._reply
 

@@ -26,7 +26,7 @@ async def test_a_file_is_written_and_its_version_kept(root: WorkspaceRoot, works
     """The session's file history would have a hole."""
     output = await Write(root).plan({"file_path": "a/b.txt", "content": "text\n"}, "call").run()
     assert (workspace / "a/b.txt").read_text() == "text\n"
-    assert output.written == [WrittenFile(f"{workspace}/a/b.txt", "text\n")]
+    assert output.written == [WrittenFile(f"{workspace}/a/b.txt", "text\n", None)]
 
 
 def test_planning_a_write_changes_nothing(root: WorkspaceRoot, workspace: Path) -> None:

@@ -90,10 +90,10 @@ class Answer:
         """Add a chunk and tell the readers. Raises ModelError when the answer outgrows its bounds."""
         match chunk:
             case TextChunk():
-                self._gain("text", "text", chunk.text)
+                self._gain("text", "text", chunk.text, chunk.block)
             case ReasoningChunk():
-                self._gain("reasoning", "thinking", chunk.text)
-                self._sign(chunk.signature)
+                self._gain("reasoning", "thinking", chunk.text, chunk.block)
+                self._sign(chunk.signature, chunk.block)
             case ToolCallChunk():
                 self._take_call(chunk)
             case FinishChunk():
@@ -119,24 +119,29 @@ class Answer:
             updated_at=0,
         )
 
-    def _gain(self, type: PartType, field: str, text: str) -> None:
+    def _gain(self, type: PartType, field: str, text: str, block: int) -> None:
         if not text:
             return
         self._grow(len(text))
-        position = self._index.get((type, 0))
+        position = self._index.get((type, block))
         if position is None:
-            position = self._add((type, 0), _GrowingPart(type))
+            position = self._add((type, block), _GrowingPart(type))
             self._emit(Delta(self.message_id, position, field, text, part_type=type))
         else:
             self._emit(Delta(self.message_id, position, field, text))
         self._parts[position].pieces.append(text)
 
-    def _sign(self, signature: str) -> None:
-        position = self._index.get(("reasoning", 0))
-        if signature and position is not None:
-            self._grow(len(signature))
-            self._parts[position].signature += signature
-            self._emit(Delta(self.message_id, position, "signature", signature))
+    def _sign(self, signature: str, block: int) -> None:
+        if not signature:
+            return
+        self._grow(len(signature))
+        position = self._index.get(("reasoning", block))
+        if position is None:
+            # Thoughts that the provider hides: there is nothing to read, but it wants them back all the same.
+            position = self._add(("reasoning", block), _GrowingPart("reasoning"))
+            self._emit(Delta(self.message_id, position, "thinking", "", part_type="reasoning"))
+        self._parts[position].signature += signature
+        self._emit(Delta(self.message_id, position, "signature", signature))
 
     def _take_call(self, chunk: ToolCallChunk) -> None:
         self._grow(len(chunk.input))
@@ -154,9 +159,11 @@ class Answer:
         self._parts[position].pieces.append(chunk.input)
 
     def _add(self, key: tuple[PartType, int], part: _GrowingPart) -> int:
-        # Text and reasoning are one part each, so the rest are calls.
-        if len(self._parts) >= limits.TOOL_CALLS_PER_STEP + 2:
+        calls = sum(one.type == "tool_call" for one in self._parts)
+        if part.type == "tool_call" and calls >= limits.TOOL_CALLS_PER_STEP:
             raise ModelError(f"The model asked for more than {limits.TOOL_CALLS_PER_STEP} tool calls at once.")
+        if len(self._parts) >= limits.ANSWER_PARTS:
+            raise ModelError(f"The model's answer has more than {limits.ANSWER_PARTS} parts.")
         self._parts.append(part)
         self._index[key] = len(self._parts) - 1
         return len(self._parts) - 1

@@ -101,13 +101,15 @@ class CallRunner:
     async def _conclude(self, call: ToolCallData, output: ToolOutput) -> ToolResultData:
         """Make the result a fact, and the files it wrote with it."""
         for file in output.written:
-            self._events.emit(FileWritten(file.path, file.content))
+            self._events.emit(FileWritten(file.path, file.content, file.before, file.encoding, file.before_encoding))
         result = ToolResultData(
             tool_call_id=call.id,
             name=call.name,
             content=shortened(output.content) or NO_OUTPUT,
             metadata=output.metadata,
             is_error=output.is_error,
+            data=output.data,
+            mime_type=output.mime_type,
         )
         await self._events.durable(MessageStart(self._new_message_id(), "tool", parts=[ToolResult(result)]))
         return result

@@ -22,9 +22,14 @@ class Prices:
 
     input: float = 0.0
     output: float = 0.0
+    cache_read: float = 0.0
+    cache_write: float = 0.0
 
     def cost(self, usage: Usage) -> float:
-        return (usage.prompt_tokens * self.input + usage.completion_tokens * self.output) / 1_000_000
+        read, written = usage.cache_read_tokens, usage.cache_write_tokens
+        plain = max(0, usage.prompt_tokens - read - written)
+        prompt = plain * self.input + read * self.cache_read + written * self.cache_write
+        return (prompt + usage.completion_tokens * self.output) / 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,12 +18,12 @@ from windlass.core.lane import Cover, Entry, Lane
 from windlass.engine.sessions import checked_title
 from windlass.errors import Conflict, Invalid, NotFound, WindlassError
 from windlass.wire.delegation import (
-    AgentsReply,
     AgentsRequest,
     AgentStatus,
     CancelAgent,
     ListAgents,
     MessageAgent,
+    OwnerReply,
     StartAgent,
     SteerAgent,
     WaitForAgents,
@@ -72,19 +72,19 @@ class Agents:
 
     # -- what an executor asks for ------------------------------------------------------------------------------------
 
-    async def delegate(self, entry: Entry, config: Config, request: AgentsRequest) -> AgentsReply:
+    async def delegate(self, entry: Entry, config: Config, request: AgentsRequest) -> OwnerReply:
         """Do what a run wants of its agents. A refusal is a reply that says why."""
         try:
             sessions = await self._carry_out(entry, config, request)
         except WindlassError as error:
-            return AgentsReply(error=error.message)
+            return OwnerReply(error=error.message)
         whole = not isinstance(request, ListAgents)
         statuses = tuple([await self._status(session_id, whole) for session_id in sessions])
         # What the reply tells of must be on disk: after a crash the parent would believe in an agent that never was.
         await self._workspace.log.durable(self._workspace.log.head)
         if isinstance(request, WaitForAgents) and request.report:
             self._workspace.report(entry, _told(statuses))
-        return AgentsReply(statuses)
+        return OwnerReply(statuses)
 
     async def _carry_out(self, entry: Entry, config: Config, request: AgentsRequest) -> list[str]:
         """The sessions that the reply tells of."""

@@ -17,7 +17,7 @@ from windlass.core.lane import Entry, Lane
 from windlass.engine.place import Place
 from windlass.engine.post import RunMail
 from windlass.engine.transcript import Transcript, finished
-from windlass.wire.delegation import AgentsReply, AgentsRequest
+from windlass.wire.delegation import AskQuestions, CallMcpTool, ListMcpTools, OwnerReply, OwnerRequest
 from windlass.wire.events import Fact
 from windlass.wire.execution import PermissionAsk, RunOutcome, RunSpec, SteerMessage, Verdict
 from windlass.wire.messages import Message
@@ -31,7 +31,9 @@ from windlass.wire.run_events import (
     RunEvent,
     SteerTaken,
     Step,
+    TitleSuggested,
     TodosChanged,
+    ToolEnded,
     UsageGained,
 )
 from windlass.wire.runs import Outcome
@@ -263,10 +265,16 @@ class Runner:
         verdict = await self.workspace.desk.ask(self.lane, self.entry, ask, self._config)
         return "withdrawn" if self._deaf else verdict
 
-    async def delegate(self, request: AgentsRequest) -> AgentsReply:
+    async def delegate(self, request: OwnerRequest) -> OwnerReply:
         if self._deaf:
             raise asyncio.CancelledError  # what it would start now, its own cancel would not reach
-        return await self.workspace.agents.delegate(self.entry, self._config, request)
+        match request:
+            case AskQuestions():
+                return OwnerReply(error="Nobody can be asked here. Decide for yourself, and say what you assumed.")
+            case ListMcpTools() | CallMcpTool():
+                return OwnerReply(error="There are no MCP servers here.")
+            case _:
+                return await self.workspace.agents.delegate(self.entry, self._config, request)
 
     def _take(self, event: RunEvent) -> int:
         """Turn an event into facts or deltas; returns the head it rests on."""
@@ -294,6 +302,10 @@ class Runner:
                 gained = event if abs(event.cost) <= limits.USAGE_COST else UsageGained(event.usage)
                 self.lane.note(self.entry, usage=gained.usage, cost=gained.cost)
                 return self.workspace.gains.add_usage(self.lane, self.entry, gained)
+            case ToolEnded():
+                raise ExecutorMisbehaved("results are not streamed yet")
+            case TitleSuggested():
+                return self._log.head
             case FileWritten():
                 return self.workspace.gains.add_file(self.entry, event)
             case TodosChanged():

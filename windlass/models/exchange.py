@@ -14,7 +14,10 @@ import msgspec
 
 from windlass import limits
 from windlass.models.rounds import Rounds
-from windlass.models.sse import DONE, EventDecoder
+from windlass.models.sse import EventDecoder
+
+# Takes the data of one event, and says whether it was the last of the answer.
+TakeEvent = Callable[[bytes], bool]
 
 
 class Broken(Exception):
@@ -45,7 +48,7 @@ class Head(msgspec.Struct):
 class Answer:
     """One answer while it comes in: what the parser calls. An answer that is no event stream is kept in `body`."""
 
-    def __init__(self, take: Callable[[bytes], None]) -> None:
+    def __init__(self, take: TakeEvent) -> None:
         self.head = Head()
         self.body = bytearray()
         self.over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -131,8 +134,7 @@ class Answer:
 
     def _take_events(self, data: bytes) -> None:
         for event in self._events.feed(data):
-            self._take(event)
-            self.is_done = self.is_done or event == DONE
+            self.is_done = self._take(event) or self.is_done
 
     def _keep(self, data: bytes) -> None:
         limit = limits.MODEL_LINE_BYTES if self.head.status == 200 else limits.MODEL_ERROR_BYTES
@@ -141,8 +143,9 @@ class Answer:
             self.end()
 
 
-def _nobody(data: bytes) -> None:
+def _nobody(data: bytes) -> bool:
     """Whoever listened is gone."""
+    return False
 
 
 class Exchange(asyncio.Protocol):
@@ -162,7 +165,7 @@ class Exchange(asyncio.Protocol):
 
     # -- a request ----------------------------------------------------------------------------------------------------
 
-    async def send(self, request: bytes, take: Callable[[bytes], None]) -> Answer:
+    async def send(self, request: bytes, take: TakeEvent) -> Answer:
         """Send, and call `take` with each event's data until the answer is over. Raises what `take` raises, Broken, or
         TimeoutError after too long a silence. Afterwards `is_open` says whether another request may follow."""
         if self._transport is None or not self.is_open:

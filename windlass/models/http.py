@@ -8,11 +8,10 @@ import asyncio
 import encodings.idna  # noqa: F401  # else the first request loads it, on the loop
 import functools
 import ssl
-from collections.abc import Callable
 from urllib.parse import urlsplit
 
 from windlass import __version__, limits
-from windlass.models.exchange import Answer, Broken, Exchange
+from windlass.models.exchange import Answer, Broken, Exchange, TakeEvent
 from windlass.models.refusals import Refusals
 from windlass.models.rounds import Rounds
 from windlass.models.sse import DONE, LineTooLong
@@ -48,7 +47,7 @@ class EventStreams:
         for exchange in self._idle:
             exchange.close()
 
-    async def post(self, path: str, body: bytes, model: str, take: Callable[[bytes], None]) -> None:
+    async def post(self, path: str, body: bytes, model: str, take: TakeEvent) -> None:
         """Send and call `take` with each event's data. Cancelling the caller drops the connection at once."""
         request = self._request(path, body)
         async with self._places:
@@ -67,7 +66,7 @@ class EventStreams:
         if not answer.head.is_events:
             self._judge(answer, model, take)
 
-    async def _exchange(self, request: bytes, take: Callable[[bytes], None]) -> Answer:
+    async def _exchange(self, request: bytes, take: TakeEvent) -> Answer:
         used_before = self._take_idle()
         exchange = used_before or await self._connect()
         try:
@@ -89,7 +88,7 @@ class EventStreams:
                 return exchange
         return None
 
-    def _judge(self, answer: Answer, model: str, take: Callable[[bytes], None]) -> None:
+    def _judge(self, answer: Answer, model: str, take: TakeEvent) -> None:
         """What was answered in place of events."""
         head, body = answer.head, bytes(answer.body)
         if head.status != 200:

@@ -107,11 +107,14 @@ class ChunkReader:
         self._finish = ""
         self._done = False
 
-    def read(self, data: bytes) -> None:
-        """Hand on the chunks of one event; raises ModelError for an error object and for what is not an event."""
+    def read(self, data: bytes) -> bool:
+        """Hand on the chunks of one event; raises ModelError for an error object and for what is not an event.
+
+        Whether it was the last one.
+        """
         if data == DONE:
             self._done = True
-            return
+            return True
         try:
             event = self._decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -125,6 +128,7 @@ class ChunkReader:
         for choice in event.choices or ():
             if choice.index == 0:
                 self._read_choice(choice)
+        return False
 
     def finish(self) -> None:
         """Hand on what is known only at the end. One that just stops is an error: it would pass for a whole answer."""

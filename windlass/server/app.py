@@ -6,6 +6,8 @@ import structlog
 from litestar import Litestar, Response
 from litestar.datastructures import State
 from litestar.exceptions import HTTPException, ValidationException
+from litestar.plugins import PluginProtocol
+from litestar.plugins.core import MsgspecDIPlugin
 
 from windlass.errors import TooLarge, TooMany, TooSlow, WindlassError
 from windlass.server import openapi, pages
@@ -18,7 +20,7 @@ logger = structlog.get_logger("windlass.http")
 
 def create_app(services: Services) -> Litestar:
     """Every route there is. The security test walks this app's router, so a route without its row there fails it."""
-    return Litestar(
+    return _MsgspecOnly(
         route_handlers=[*openapi.API, pages.front_page, pages.docs_page, pages.openapi_document],
         state=State({"services": services}),
         request_class=JsonRequest,
@@ -33,6 +35,15 @@ def create_app(services: Services) -> Litestar:
         request_max_body_size=None,
         logging_config=None,
     )
+
+
+class _MsgspecOnly(Litestar):
+    """Litestar loads its plug-ins for every type system it finds installed. Ours is msgspec; pydantic, which only the
+    MCP library needs, would cost each start a fifth of its time and a seventh of its memory."""
+
+    @staticmethod
+    def _get_default_plugins(plugins: list[PluginProtocol]) -> list[PluginProtocol]:
+        return [*plugins, MsgspecDIPlugin()]
 
 
 def _answer(status: int, message: str, headers: dict[str, str] | None = None, request_id: str = "") -> Response[Any]:

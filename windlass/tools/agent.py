@@ -14,12 +14,12 @@ from windlass import limits
 from windlass.tools.arguments import read_arguments, schema_of
 from windlass.tools.text import shorten
 from windlass.wire.delegation import (
-    AgentsReply,
     AgentsRequest,
     AgentStatus,
     CancelAgent,
     ListAgents,
     MessageAgent,
+    OwnerReply,
     StartAgent,
     SteerAgent,
     WaitForAgents,
@@ -36,7 +36,7 @@ _NOUNS = {
     "steer": "agent",
     "cancel": "agent",
 }
-Delegate = Callable[[AgentsRequest], Awaitable[AgentsReply]]
+Delegate = Callable[[AgentsRequest], Awaitable[OwnerReply]]
 Action = Literal["start", "wait", "list", "message", "steer", "cancel"]
 
 

@@ -5,6 +5,7 @@ planned and shown: what was approved is what is executed (I10, A27).
 """
 
 import asyncio
+import base64
 import os
 from dataclasses import dataclass
 
@@ -71,8 +72,22 @@ class ChangePlan:
         return ToolOutput(
             f"{what} {change.path} ({len(change.after)} bytes).",
             metadata=msgspec.json.encode({"file_path": change.path, "diff": self.shown}).decode(),
-            written=[WrittenFile(self.ask.path, _text(change.after))],
+            written=[written_file(self.ask.path, change)],
         )
+
+
+def written_file(path: str, change: Change) -> WrittenFile:
+    """The change as it is kept: bytes that are no text must come back as they were when it is undone."""
+    content, encoding = _kept(change.after)
+    before, before_encoding = (None, "") if change.before is None else _kept(change.before)
+    return WrittenFile(path, content, before, encoding, before_encoding)
+
+
+def _kept(content: bytes) -> tuple[str, str]:
+    try:
+        return content.decode(), ""
+    except UnicodeDecodeError:
+        return base64.b64encode(content).decode(), "base64"
 
 
 def _text(content: bytes) -> str:

@@ -140,13 +140,26 @@ class WorkspaceRoot:
             finally:
                 os.close(directory)
 
-    def replace_bytes(self, path: str, before: bytes | None, content: bytes) -> None:
-        """Write only if the file still is `before` (None: still does not exist); else raise ToolError."""
+    def replace_bytes(self, path: str, before: bytes | None, content: bytes | None) -> None:
+        """Write (None: remove) only if the file still is `before` (None: still does not exist); else ToolError."""
         # One at a time: two edits that both looked before either wrote would lose one of them.
         with self._replacing, self._alone():
             if self.read_if_exists(path, limits.FILE_READ_BYTES) != before:
                 raise ToolError(f"{path} has changed since this was planned. View it again, then redo the change.")
-            self.write_bytes(path, content)
+            if content is None:
+                self._remove(path)
+            else:
+                self.write_bytes(path, content)
+
+    def _remove(self, path: str) -> None:
+        parent, _, name = self.check_writable(path).rpartition("/")
+        with self._directory() as root, _explained(path):
+            directory = enter_beneath(root, parent, create=False)
+            try:
+                present(directory, name, path)  # raises for a symlink and for what is no file
+                os.unlink(name, dir_fd=directory)
+            finally:
+                os.close(directory)
 
     def check_writable(self, path: str) -> str:
         """The path below the root, if tools may write there at all."""

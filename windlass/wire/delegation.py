@@ -1,12 +1,14 @@
-"""What an agent asks of the sub-agents it may start, and what it is told: the port behind the `agent` tool.
+"""What an executor asks of the owner of its run: sub-agents, questions to people, tools of MCP servers.
 
-The owner of a run answers (the engine, or the parent at the other end of a worker's link), never the executor itself:
-limits, costs and cancels of a whole family are decided in one place.
+The owner answers (the engine, or the parent at the other end of a worker's link), never the executor itself: limits,
+costs, cancels and people's answers are decided in one place, and a worker needs no door of its own to any of it.
 """
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
+
+from windlass.wire.questions import Question, QuestionOutcome, QuestionResponse
 
 
 class StartAgent(msgspec.Struct, tag_field="action", tag="start", frozen=True):
@@ -70,8 +72,57 @@ class AgentStatus(msgspec.Struct, omit_defaults=True, frozen=True):
     cost: float = 0.0
 
 
-class AgentsReply(msgspec.Struct, omit_defaults=True, frozen=True):
-    """`error` says why it was refused and what to do; then nothing was done."""
+class AskQuestions(msgspec.Struct, tag_field="action", tag="ask_questions", frozen=True):
+    """Ask everyone who is attached; the first to answer the whole batch answers it."""
+
+    tool_call_id: str
+    questions: tuple[Question, ...]
+
+
+class ListMcpTools(msgspec.Struct, tag_field="action", tag="list_mcp_tools", frozen=True):
+    """What the MCP servers of the workspace offer. One that is not there within its connect time offers nothing."""
+
+
+class CallMcpTool(msgspec.Struct, tag_field="action", tag="call_mcp_tool", frozen=True):
+    """Call a tool of an MCP server. People have been asked already."""
+
+    server: str
+    tool: str
+    arguments: dict[str, Any]
+
+
+class McpTool(msgspec.Struct, omit_defaults=True, frozen=True):
+    """A tool as its server describes it; `schema` is the JSON schema of its arguments."""
+
+    server: str
+    name: str
+    description: str
+    schema: dict[str, Any]
+    read_only: bool = False
+
+
+class McpOutput(msgspec.Struct, omit_defaults=True, frozen=True):
+    """`data` is an image, base64, if there is one."""
+
+    content: str
+    is_error: bool = False
+    data: str = ""
+    mime_type: str = ""
+
+
+OwnerRequest = AgentsRequest | AskQuestions | ListMcpTools | CallMcpTool
+
+
+class OwnerReply(msgspec.Struct, omit_defaults=True, frozen=True):
+    """`error` says why it was refused and what to do; then nothing was done.
+
+    The rest is what was asked for: `agents`, the `outcome` of a batch of questions with the `answers` of people, the
+    `mcp_tools` there are, the `mcp_output` of a call.
+    """
 
     agents: tuple[AgentStatus, ...] = ()
     error: str = ""
+    outcome: QuestionOutcome | Literal[""] = ""
+    answers: tuple[QuestionResponse, ...] = ()
+    mcp_tools: tuple[McpTool, ...] = ()
+    mcp_output: McpOutput | None = None

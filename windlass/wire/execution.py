@@ -9,16 +9,19 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
-from windlass.wire.delegation import AgentsReply, AgentsRequest
+from windlass.wire.delegation import OwnerReply, OwnerRequest
 from windlass.wire.messages import Message
 from windlass.wire.run_events import RunEvent
 from windlass.wire.runs import Attachment
+
+Purpose = Literal["prompt", "summarize", "shell"]  # answer it, sum the conversation up, run it as a command
 
 
 class RunSpec(msgspec.Struct, frozen=True):
     """Everything an executor is told. `messages` is the conversation so far; its last one is the prompt.
 
     `roles` are those of the sessions from the root's first sub-agent down to this one: none for a top-level run.
+    `plan`: only tools that change nothing. `wants_title`: the session has no name yet.
     """
 
     run_id: str
@@ -31,6 +34,9 @@ class RunSpec(msgspec.Struct, frozen=True):
     model: str = ""
     reasoning_effort: str = ""
     roles: tuple[str, ...] = ()
+    purpose: Purpose = "prompt"
+    plan: bool = False
+    wants_title: bool = False
 
 
 class RunOutcome(msgspec.Struct, frozen=True):
@@ -84,8 +90,11 @@ class Events(Protocol):
     async def approve(self, ask: PermissionAsk) -> Verdict:
         """Ask the people (or the policy) and return what was decided. Anything but `granted` means no."""
 
-    async def delegate(self, request: AgentsRequest) -> AgentsReply:
-        """Start, steer, await or cancel sub-agents of this run. A refusal is a reply with an `error`."""
+    async def delegate(self, request: OwnerRequest) -> OwnerReply:
+        """Ask the owner of the run for what only it can do: sub-agents, questions to people, tools of MCP servers.
+
+        A refusal is a reply with an `error`. Cancelling the caller withdraws the request.
+        """
 
 
 class Steer(Protocol):

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from windlass.wire.delegation import AgentsReply, AgentsRequest
+from windlass.wire.delegation import OwnerReply, OwnerRequest
 from windlass.wire.execution import SteerMessage, Verdict
 from windlass.wire.run_events import RunEvent
 from windlass.wire.runs import Attachment
@@ -101,7 +101,7 @@ class AckFrame(OfRun, tag="ack", frozen=True, kw_only=True):
 
 class AgentsReplyFrame(OfRun, tag="agents_reply", frozen=True, kw_only=True):
     id: str
-    reply: AgentsReply
+    reply: OwnerReply
 
 
 # -- child to parent ---------------------------------------------------------------------------------------------------
@@ -151,7 +151,7 @@ class AgentsRequestFrame(OfRun, tag="agents_request", frozen=True, kw_only=True)
     """The executor wants something of its sub-agents; the parent decides."""
 
     id: str
-    request: AgentsRequest
+    request: OwnerRequest
 
 
 class AgentsWithdrawn(OfRun, tag="agents_withdrawn", frozen=True, kw_only=True):

@@ -34,12 +34,19 @@ class ModelRequest(msgspec.Struct, frozen=True):
 
 
 class TextChunk(msgspec.Struct, frozen=True):
+    """More of the text in `block`: an answer may have several, with thoughts and calls between them."""
+
     text: str
+    block: int = 0
 
 
 class ReasoningChunk(msgspec.Struct, frozen=True):
+    """More of the thoughts in `block`. `signature` is what the provider wants back with them, opaque to everyone but
+    its adapter; thoughts that it hides have a signature and no text."""
+
     text: str
     signature: str = ""
+    block: int = 0
 
 
 class ToolCallChunk(msgspec.Struct, frozen=True):

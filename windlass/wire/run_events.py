@@ -1,12 +1,14 @@
 """What an executor emits: one closed union. Only `engine/runner` turns these into facts.
 
 The order of a message is: `MessageStart`, any number of `Delta` and `PartAdded`, one `MessageEnd`. A message whose
-`MessageStart` already carries parts with a finish (a tool result) needs no end.
+`MessageStart` already carries parts with a finish (a tool result) needs no end. The result of a tool that shows its
+output while it works: `MessageStart` of role tool without parts, any number of `Delta` (part 0, field `content`), one
+`ToolEnded`. A message started with `is_summary` stands, once it has ended well, for everything before it.
 """
 
 import msgspec
 
-from windlass.wire.messages import FinishReason, Part, Role
+from windlass.wire.messages import FinishReason, Part, Role, ToolResult
 from windlass.wire.runs import Usage
 from windlass.wire.sessions import Todo
 
@@ -17,6 +19,7 @@ class MessageStart(msgspec.Struct, tag_field="type", tag="message_start", frozen
     model: str = ""
     provider: str = ""
     parts: list[Part] = []
+    is_summary: bool = False
 
 
 class Delta(msgspec.Struct, tag_field="type", tag="delta", frozen=True):
@@ -45,6 +48,13 @@ class MessageEnd(msgspec.Struct, tag_field="type", tag="message_end", frozen=Tru
     details: str = ""
 
 
+class ToolEnded(msgspec.Struct, tag_field="type", tag="tool_ended", frozen=True):
+    """The result that was streamed is whole: it takes the place of everything the message held."""
+
+    message_id: str
+    result: ToolResult
+
+
 class ResetMessage(msgspec.Struct, tag_field="type", tag="reset_message", frozen=True):
     """What was streamed of this message is void (a provider retry); it starts again from nothing."""
 
@@ -65,8 +75,22 @@ class UsageGained(msgspec.Struct, tag_field="type", tag="usage", frozen=True):
 
 
 class FileWritten(msgspec.Struct, tag_field="type", tag="file_version", frozen=True):
+    """`before` is None when there was no file, and unset when the executor does not know: then it cannot be undone.
+
+    An encoding of "" is UTF-8 text; "base64" is for bytes that are not.
+    """
+
     path: str
     content: str
+    before: str | msgspec.UnsetType | None = msgspec.UNSET
+    encoding: str = ""
+    before_encoding: str = ""
+
+
+class TitleSuggested(msgspec.Struct, tag_field="type", tag="title", frozen=True):
+    """What the session may be called, as long as nobody gave it a name."""
+
+    title: str
 
 
 class TodosChanged(msgspec.Struct, tag_field="type", tag="todos", frozen=True):
@@ -84,10 +108,12 @@ RunEvent = (
     | Delta
     | PartAdded
     | MessageEnd
+    | ToolEnded
     | ResetMessage
     | Step
     | UsageGained
     | FileWritten
+    | TitleSuggested
     | TodosChanged
     | SteerTaken
 )

@@ -15,9 +15,12 @@ TERMINAL_STATES: frozenset[str] = frozenset({"completed", "canceled", "failed", 
 
 
 class Usage(msgspec.Struct, frozen=True):
+    """`prompt_tokens` are all that was sent, also what was read from or written to the provider's cache."""
+
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
 
 
 class Attachment(msgspec.Struct):

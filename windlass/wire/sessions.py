@@ -1,5 +1,7 @@
 """Sessions (conversations), their todo list, and versions of files they wrote."""
 
+from typing import Literal
+
 import msgspec
 
 
@@ -23,11 +25,18 @@ class Session(msgspec.Struct):
     is_busy: bool = False
     attached_clients: int = 0
     todos: list[Todo] = []
+    plan: bool = False  # its runs may only read, until a person lets them go on
+    cache_read_tokens: int = 0
     role: str = ""  # of a sub-agent's session
     branch: str = ""  # where a sub-agent that works in a worktree of its own leaves what it did
 
 
-class FileVersion(msgspec.Struct):
+class FileVersion(msgspec.Struct, omit_defaults=True):
+    """A file as it was at one moment. `origin`: before a run touched it, after a run wrote it, or after an undo.
+
+    `absent`: there was no file. An `encoding` of "base64" is for bytes that are not UTF-8.
+    """
+
     id: str
     session_id: str
     path: str
@@ -35,3 +44,7 @@ class FileVersion(msgspec.Struct):
     version: int
     created_at: int
     updated_at: int
+    run_id: str = ""
+    origin: Literal["before", "after", "undo"] = "after"
+    absent: bool = False
+    encoding: str = ""

@@ -18,17 +18,32 @@ class ToolError(Exception):
 
 
 class ToolOutput(msgspec.Struct, frozen=True):
-    """`metadata` is JSON text for clients; the model sees only `content`. `written`: files to keep a version of."""
+    """`metadata` is JSON text for clients; the model sees `content`, and an image if `data` (base64) is one.
+    `written`: files to keep a version of.
+
+    Metadata keys that later runs of the session rely on: `"files": {path below the root: sha256 of the content}` for
+    files whose content the model now knows, `"cwd"` for where a shell stands.
+    """
 
     content: str
     is_error: bool = False
     metadata: str = ""
     written: list["WrittenFile"] = []
+    data: str = ""
+    mime_type: str = ""
 
 
 class WrittenFile(msgspec.Struct, frozen=True):
+    """A file that was changed, by its absolute path. `before` is None when there was none.
+
+    An encoding of "" is UTF-8 text; "base64" is for bytes that are not.
+    """
+
     path: str
     content: str
+    before: str | None
+    encoding: str = ""
+    before_encoding: str = ""
 
 
 class ProcessExit(msgspec.Struct, frozen=True):
@@ -75,6 +90,9 @@ class FileRoot(Protocol):
 
     def write_bytes(self, path: str, content: bytes) -> None:
         """Replace or create a regular file, whole or not at all, making missing directories."""
+
+    def replace_bytes(self, path: str, before: bytes | None, content: bytes | None) -> None:
+        """Write (None: remove) only if the file still is `before` (None: still does not exist); else ToolError."""
 
     def list_directory(self, path: str) -> list[tuple[str, str]]:
         """(name, kind) of the entries, sorted; kind is file, dir, link or other."""

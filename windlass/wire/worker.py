@@ -10,8 +10,11 @@ class ModelSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     id: str
     context_window: int = 0
     default_max_tokens: int = 0
-    input_price: float = 0.0
+    input_price: float = 0.0  # per million tokens
     output_price: float = 0.0
+    cache_read_price: float = 0.0
+    cache_write_price: float = 0.0
+    images: bool = True
 
 
 class ProviderSpec(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -44,6 +47,13 @@ class AgentSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     instructions: str = ""
     is_child: bool = False  # another agent reads its answer
     max_steps: int = 0
+    max_seconds: float = 0.0
+    max_tokens: int = 0
+    max_cost: float = 0.0
+    small: ProviderSpec | None = None  # for titles; None: the provider itself
+    small_model: str = ""
+    mcp: bool = False  # whether the owner of the run has MCP servers to offer
+    fetch_private: bool = False
     roles: tuple[RoleSpec, ...] = ()
 
 

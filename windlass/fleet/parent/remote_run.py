@@ -12,7 +12,7 @@ from windlass.fleet.parent.asks import Asks, check_approval, permission_ask
 from windlass.fleet.parent.event_rules import EventRules
 from windlass.fleet.parent.link_errors import LinkError, ProtocolError, shortened
 from windlass.fleet.parent.worker_socket import WorkerSocket, encoded
-from windlass.wire.delegation import AgentsReply
+from windlass.wire.delegation import OwnerReply
 from windlass.wire.execution import Events, RunSpec, Steer, SteerMessage, Verdict
 from windlass.wire.frames import (
     AckFrame,
@@ -213,7 +213,7 @@ class RemoteRun:
         )
 
     async def _delegate(self, frame: AgentsRequestFrame) -> None:
-        reply = AgentsReply(error="The request could not be carried out. Go on without that agent.")
+        reply = OwnerReply(error="The request could not be carried out. Go on without that agent.")
         try:
             reply = await self._events.delegate(frame.request)
         except Exception as error:

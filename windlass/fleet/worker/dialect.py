@@ -7,7 +7,7 @@ import msgspec
 
 from windlass import limits
 from windlass.fleet.worker.outbox import Waiting
-from windlass.wire.delegation import AgentsRequest
+from windlass.wire.delegation import OwnerRequest
 from windlass.wire.execution import PermissionAsk, RunOutcome
 from windlass.wire.frames import (
     ApprovalReply,
@@ -78,7 +78,7 @@ class Voice(Protocol):
 
     def approval_withdrawn(self, id: str) -> bytes | None: ...
 
-    def agents_request(self, id: str, request: AgentsRequest) -> bytes | None: ...
+    def agents_request(self, id: str, request: OwnerRequest) -> bytes | None: ...
 
     def agents_withdrawn(self, id: str) -> bytes | None: ...
 

@@ -6,7 +6,7 @@ import msgspec
 
 from windlass.fleet.worker.dialect import Said, encode, pieces, terminal
 from windlass.fleet.worker.outbox import Waiting
-from windlass.wire.delegation import AgentsRequest
+from windlass.wire.delegation import OwnerRequest
 from windlass.wire.execution import PermissionAsk
 from windlass.wire.frames import (
     AgentsRequestFrame,
@@ -90,7 +90,7 @@ class FullVoice:
     def approval_withdrawn(self, id: str) -> bytes:
         return encode(ApprovalWithdrawn(run_id=self._run_id, attempt=self._attempt, id=id))
 
-    def agents_request(self, id: str, request: AgentsRequest) -> bytes:
+    def agents_request(self, id: str, request: OwnerRequest) -> bytes:
         return encode(AgentsRequestFrame(run_id=self._run_id, attempt=self._attempt, id=id, request=request))
 
     def agents_withdrawn(self, id: str) -> bytes:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from windlass import limits
 from windlass.fleet.worker.dialect import Said, encode, pieces, terminal
 from windlass.fleet.worker.outbox import Waiting
-from windlass.wire.delegation import AgentsRequest
+from windlass.wire.delegation import OwnerRequest
 from windlass.wire.execution import PermissionAsk
 from windlass.wire.frames import PlainEvent
 from windlass.wire.messages import Text
@@ -68,7 +68,7 @@ class PlainVoice:
     def approval_withdrawn(self, id: str) -> None:
         return None
 
-    def agents_request(self, id: str, request: AgentsRequest) -> None:
+    def agents_request(self, id: str, request: OwnerRequest) -> None:
         return None
 
     def agents_withdrawn(self, id: str) -> None:

@@ -15,7 +15,7 @@ import structlog
 
 from windlass import limits
 from windlass.fleet.worker.dialect import Voice, encode
-from windlass.wire.delegation import AgentsReply, AgentsRequest
+from windlass.wire.delegation import OwnerReply, OwnerRequest
 from windlass.wire.execution import PermissionAsk, SteerMessage, Verdict
 from windlass.wire.run_events import RunEvent
 
@@ -114,7 +114,7 @@ class RunPorts:
         self._room = threading.Event()
         self._durables: set[Durable] = set()
         self._asked: dict[str, asyncio.Future[Verdict]] = {}
-        self._delegated: dict[str, asyncio.Future[AgentsReply]] = {}
+        self._delegated: dict[str, asyncio.Future[OwnerReply]] = {}
 
     # -- Events -------------------------------------------------------------------------------------------------------
 
@@ -157,16 +157,16 @@ class RunPorts:
             del self._asked[id]
             self._post(self._owner.ask_no_more, id)
 
-    async def delegate(self, request: AgentsRequest) -> AgentsReply:
+    async def delegate(self, request: OwnerRequest) -> OwnerReply:
         if self.cancel.requested:
             return _WITHDRAWN
         if len(self._delegated) >= limits.LINK_PENDING_ASKS:
-            return AgentsReply(error="Too many requests about agents wait for an answer. Wait for one of them first.")
+            return OwnerReply(error="Too many requests about agents wait for an answer. Wait for one of them first.")
         id = str(uuid.uuid4())
         frame = self._voice.agents_request(id, request)
         if frame is None:
-            return AgentsReply(error="There are no sub-agents over this link. Do the work yourself.")
-        reply: asyncio.Future[AgentsReply] = asyncio.get_running_loop().create_future()
+            return OwnerReply(error="There are no sub-agents over this link. Do the work yourself.")
+        reply: asyncio.Future[OwnerReply] = asyncio.get_running_loop().create_future()
         self._delegated[id] = reply
         self._post(self._owner.delegate, _bounded(frame, limits.LINK_FRAME_BYTES, "a request about agents"))
         try:
@@ -228,12 +228,12 @@ class RunPorts:
         if id in self._asked:
             _settle(self._asked[id], verdict)
 
-    def replied(self, id: str, reply: AgentsReply) -> None:
+    def replied(self, id: str, reply: OwnerReply) -> None:
         if id in self._delegated:
             _settle(self._delegated[id], reply)
 
 
-_WITHDRAWN = AgentsReply(error="The run was cancelled.")
+_WITHDRAWN = OwnerReply(error="The run was cancelled.")
 
 
 def _settle(future: "asyncio.Future[Any]", value: Any) -> None:
