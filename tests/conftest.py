@@ -14,6 +14,7 @@ import uvloop
 from tests.leaks import Belongings, Pending, left_after
 from windlass.testing import blocking
 from windlass.testing.server_process import ServerProcess
+from windlass.testing.stem import Stem
 
 _left_on_loop = pytest.StashKey[list[str]]()
 
@@ -44,11 +45,19 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.write_line(f"again in this order: --shuffle {config.getoption('--shuffle')}")
 
 
-def pytest_sessionstart() -> None:
+def pytest_sessionstart(session: pytest.Session) -> None:
     # Made once a process and kept: else the first test on uvloop would have left its pipe for signals.
     uvloop.new_event_loop().close()
     blocking.forbid()
     ServerProcess.program = "windlass.testing.watched_program"
+    if not session.config.pluginmanager.hasplugin("dsession"):  # that one only hands tests out
+        ServerProcess.stem = Stem("windlass.testing.watched_server")
+
+
+def pytest_sessionfinish() -> None:
+    if ServerProcess.stem is not None:
+        ServerProcess.stem.close()
+        ServerProcess.stem = None
 
 
 @pytest.fixture(autouse=True)

@@ -114,7 +114,7 @@ def test_what_is_allowed_exists(name: str) -> None:
 async def test_the_servers_of_tests_are_watched_and_a_find_fails_the_test(tmp_path: Path) -> None:
     """Else the code that matters most, a whole server's, would be the only one that is not looked at."""
     server = await ServerProcess(tmp_path).start()
-    assert "windlass.testing.watched_program" in command(server.pid)
+    assert "windlass.testing.watched_server" in command(server.pid)
     with server.log_file.open("a") as log:
         log.write(f"{SIGN}open 'x' blocks the event loop\n")
     with pytest.raises(AssertionError, match="open 'x' blocks"):

@@ -18,6 +18,7 @@ from typing import Any
 
 import aiohttp
 
+from windlass.testing.stem import Forked, Stem
 from windlass.testing.watched_program import SIGN
 
 WAIT_SECONDS = 60.0  # the longest a test waits for anything: four servers may start at once on a machine that is full
@@ -27,6 +28,7 @@ class ServerProcess:
     """`windlass serve` as a child process. `start`, `stop` (SIGTERM), `kill` (SIGKILL), and start again."""
 
     program = "windlass"  # the module that is run; tests run `windlass.testing.watched_program`
+    stem: Stem | None = None  # tests fork that program from one that is loaded already
 
     def __init__(self, directory: Path, *arguments: str, config: str = "", listen: str = "127.0.0.1:0") -> None:
         self.directory = directory
@@ -38,7 +40,7 @@ class ServerProcess:
         self._arguments = arguments
         self._listen = listen
         self._ready_file = directory / "ready.json"
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[bytes] | Forked | None = None
         directory.mkdir(parents=True, exist_ok=True)
         self.config_file.write_text(config)
 
@@ -59,9 +61,13 @@ class ServerProcess:
         self.url, self.token = ready["url"], ready["token"]
         return self
 
-    def _launch(self, argv: list[str], environment: dict[str, str]) -> "subprocess.Popen[bytes]":
+    def _launch(self, argv: list[str], environment: dict[str, str]) -> "subprocess.Popen[bytes] | Forked":
         plain = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
+        # What the interpreter and the loader are told, they must be told at the start of a program.
+        is_plain = self.program != "windlass" and not any(name.startswith(("PYTHON", "LD_")) for name in environment)
         with self.log_file.open("ab") as log:
+            if self.stem is not None and is_plain:
+                return self.stem.fork(argv[2:], {**plain, **environment}, log.fileno())
             return subprocess.Popen(
                 argv, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env={**plain, **environment}
             )
@@ -82,11 +88,11 @@ class ServerProcess:
         await until(lambda: process.poll() is not None, "the server has ended", seconds)
         blocking = [line for line in self.log().splitlines() if line.startswith(SIGN)]
         assert not blocking, "\n".join(blocking)
-        return process.returncode
+        return process.returncode or 0
 
     async def stop(self) -> int:
         if self._process is None or self._process.poll() is not None:
-            return 0 if self._process is None else self._process.returncode
+            return 0 if self._process is None else self._process.returncode or 0
         self._process.send_signal(signal.SIGTERM)
         return await self.ended()
 

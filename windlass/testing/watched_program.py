@@ -15,6 +15,10 @@ def _say(complaint: str) -> None:
     print(SIGN + complaint, file=sys.stderr, flush=True)
 
 
-if __name__ == "__main__":
+def start() -> None:
     blocking.forbid(_say)
     main()
+
+
+if __name__ == "__main__":
+    start()
