@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from bench import proc
 from bench.child import ROOT, Answer, Child
 from windlass.testing.server_process import WAIT_SECONDS, Api, ServerProcess
+from windlass.testing.stem import Forked
 
 # The context window is far beyond any history here: what is measured must not be cut away.
 _CONFIG = """\
@@ -20,7 +21,7 @@ model = "bench/bench"
 [providers.bench]
 type = "openai"
 base_url = "http://127.0.0.1:{port}/v1"
-api_key = "not-a-real-key"
+api_key = "secretcanary-of-the-bench"
 models = [{{ id = "bench", context_window = 100000000 }}]
 [permissions]
 allow = ["*"]
@@ -57,7 +58,7 @@ class ServerUnderTest(ServerProcess):
             time.sleep(0.001)
         self.start_seconds = time.monotonic() - began
 
-    def _launch(self, argv: list[str], environment: dict[str, str]) -> "subprocess.Popen[bytes]":
+    def _launch(self, argv: list[str], environment: dict[str, str]) -> "subprocess.Popen[bytes] | Forked":
         return super()._launch(argv, {**environment, "PYTHONPATH": str(ROOT), "BENCH_DIRECTORY": str(self.directory)})
 
 

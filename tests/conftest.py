@@ -1,4 +1,4 @@
-"""What holds for every test: it leaves nothing behind, and our code in it never blocks an event loop.
+"""What holds for every test: it leaves nothing behind, shows no key, and our code in it never blocks an event loop.
 
 `--shuffle SEED` runs them in another order: none may need what an earlier one left.
 """
@@ -6,13 +6,13 @@
 import asyncio
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 
 import pytest
 import uvloop
 
 from tests.leaks import Belongings, Pending, left_after
-from windlass.testing import blocking
+from windlass.testing import blocking, canary
 from windlass.testing.server_process import ServerProcess
 from windlass.testing.stem import Stem
 
@@ -80,6 +80,27 @@ def blocks_no_loop() -> Iterator[None]:
     blocking.found.clear()
     yield
     assert blocking.found == []
+
+
+@pytest.fixture(autouse=True)
+def shows_no_key() -> Iterator[None]:
+    """Fails a test in which a key was on the event stream (A39)."""
+    canary.found.clear()
+    yield
+    assert canary.found == []
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Fails a test that printed or logged a key (A39); what its own processes said is searched where it is read."""
+    report = yield
+    shown = [f"{title}: {text}" for title, text in report.sections if canary.MARK in text]
+    if report.when == "teardown" and report.passed and shown:
+        report.outcome = "failed"
+        report.longrepr = f"a key was shown in the {shown[0]}"
+    return report
 
 
 @pytest.fixture(autouse=True)

@@ -18,7 +18,7 @@ ARROWS = {
     "clock": set(),
     "logs": set(),
     "wire": set(),
-    "config": {"limits"},
+    "config": {"limits", "models"},  # what the names of providers mean
     "core": {"wire", "errors", "limits"},
     "journal": {"wire", "limits", "errors", "clock", "ids"},
     "engine": {"core", "journal", "wire", "errors", "ids", "limits", "clock", "config"},
@@ -26,6 +26,7 @@ ARROWS = {
     "models": {"wire", "limits"},
     "tools": {"wire", "limits"},
     "guardian": {"wire", "limits"},
+    "mcp": {"wire", "limits", "errors"},
     "fleet": {"wire", "limits", "ids", "clock", "errors"},
     "server": {"engine", "wire", "errors", "ids", "limits", "clock"},
     "client": {"wire", "limits", "ids", "errors", "config"},
@@ -33,7 +34,7 @@ ARROWS = {
     "__main__": {"cli"},
 }
 # Imported where they are used: `windlass --help` must not wait for the server to load.
-LAZY_ARROWS = {"cli": {"app", "server", "journal", "fleet", "wire", "worker_app"}}
+LAZY_ARROWS = {"cli": {"app", "assembly", "server", "journal", "fleet", "models", "tools", "wire", "worker_app"}}
 EVERYONE = {"app", "testing", "worker_app", "assembly"}  # the composition roots know every room, and the tests' kit may
 # Libraries that one room hides from all others.
 HIDDEN = {"sqlite3": {"journal"}, "litestar": {"server"}, "uvicorn": {"server"}, "click": {"cli"}}

@@ -50,9 +50,17 @@ def test_the_roles_on_the_page_about_agents_are_a_valid_config(tmp_path: Path) -
     assert loaded.roles["reviewer"].read_only and loaded.agents == config.AgentsConfig(max_time="2h")
 
 
+def test_the_servers_on_the_page_about_mcp_are_a_valid_config(tmp_path: Path) -> None:
+    """People copy it, and begin with it."""
+    page = (ROOT / "docs" / "mcp.md").read_text()
+    file = tmp_path / "config.toml"
+    file.write_text(page.partition("```toml\n")[2].partition("```")[0])
+    assert set(config.load(file).mcp) == {"github", "git", "docs"}
+
+
 def test_the_stream_page_names_every_kind_of_fact_that_is_sent() -> None:
     """Whoever writes a client from it would meet events that nobody told of."""
     page = (ROOT / "docs" / "events.md").read_text()
-    later = {"question_batch_request", "question_batch_notification", "mcp_event", "lsp_event", "skills_event"}
+    later = {"lsp_event", "skills_event"}
     missing = [kind for kind in get_args(FactKind) if f"`{kind}`" not in page and kind not in later]
     assert missing == []

@@ -86,3 +86,18 @@ async def test_a_command_that_cannot_be_started_leaves_the_input_to_the_caller(g
     assert os.read(reading, 1) == b"x"
     os.close(reading)
     os.close(writing)
+
+
+async def test_errors_can_have_a_pipe_of_their_own(guardian: Guardian) -> None:
+    """What a program logs would stand in the middle of the messages it writes to its standard output."""
+    reading, writing = os.pipe()
+    errors, errors_writing = os.pipe()
+    process = await guardian.spawn(
+        [BASH, "-c", "echo said; echo logged >&2"], cwd="/", env=ENVIRONMENT, stdin=reading, stderr=errors_writing
+    )
+    os.close(reading)
+    os.close(errors_writing)
+    assert await finish(process) == (ProcessExit(0), "said\n")
+    with os.fdopen(errors, "rb") as pipe:
+        assert pipe.read() == b"logged\n"  # to its end: nobody else holds the writing one
+    os.close(writing)

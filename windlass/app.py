@@ -8,6 +8,7 @@ import contextlib
 import os
 import shlex
 import signal
+import socket
 import ssl
 import sys
 from collections.abc import AsyncIterator, Coroutine
@@ -31,14 +32,18 @@ from windlass.journal.journal import Journal
 from windlass.journal.lock import only_writer
 from windlass.journal.sqlite import SqliteBackend
 from windlass.journal.writer import ThreadWriter
+from windlass.mcp.hub import Hub
 from windlass.server.app import create_app
 from windlass.server.door import Door
 from windlass.server.listener import Listener
+from windlass.server.peers import is_own_command
 from windlass.server.private_files import private_directory, write_private
 from windlass.server.services import Services
 from windlass.server.tickets import Tickets
 from windlass.server.tokens import TokenStore
 from windlass.tools.environment import child_environment
+from windlass.tools.files import WorkspaceRoot
+from windlass.tools.shell import ShellExecutor
 from windlass.wire.execution import Executor, RunSpec
 from windlass.wire.http import ModelInfo, ProviderInfo, SelectedModel, WorkspaceConfig
 from windlass.wire.worker import WorkerSpec
@@ -93,6 +98,11 @@ class Server:
         self._poison = ""
         self._terminal = sys.stderr.isatty()
         self._config = config.load(options.config)
+        sockets = (address.removeprefix("unix:") for address in options.listen if address.startswith("unix:"))
+        self._protected = assembly.protected_paths(
+            self._data_dir, options.config, options.ready_file, options.tls_key, *sockets
+        )
+        self._ports: tuple[int, ...] = ()
         self._linger: asyncio.TimerHandle | None = None
         self._background: set[asyncio.Task[None]] = set()
 
@@ -130,9 +140,11 @@ class Server:
         """What executes runs: agents in this process, and a pool of workers for those that are placed elsewhere."""
         self._assembly = assembly.Assembly(self._ready_spawner)
         self._pool = LazyPool(self._spawner, child_environment(dict(os.environ)))
+        self._mcp = Hub(self._spawner, child_environment(dict(os.environ)), assembly.mcp_servers(self._config))
         try:
             yield
         finally:
+            await self._mcp.aclose()
             await self._pool.aclose()
             await self._assembly.aclose()
 
@@ -160,6 +172,9 @@ class Server:
             new_id,
             mailroom=Mailroom(self._data_dir / "agents"),
             worktrees=Worktrees(self._spawner, worktrees, environment),
+            open_root=WorkspaceRoot,
+            mcp=self._mcp.open,
+            let_go=self._assembly.let_go,
         )
         registry = Registry(context, str(self._data_dir), self._on_idle)
         self._registry = registry
@@ -174,6 +189,7 @@ class Server:
         try:
             for listener in listeners:
                 listener.bind()  # before any run goes on: a start that fails must not begin what it cannot finish
+            self._ports = tuple(listener.port for listener in listeners if listener.port)
             await registry.recover()
             urls = [await listener.start() for listener in listeners]
         except BaseException:
@@ -195,8 +211,11 @@ class Server:
         for address in self._options.listen:
             unix = address.startswith("unix:")
             door = Door(app, tokens, self._options.allow_host, trusted=unix)
-            listeners.append(Listener(address, door, None if unix else tls))
+            listeners.append(Listener(address, door, None if unix else tls, self._is_own_command if unix else None))
         return listeners
+
+    def _is_own_command(self, connection: socket.socket) -> bool:
+        return is_own_command(connection, self._spawner.pid)
 
     def _tls(self) -> ssl.SSLContext | None:
         if self._options.tls_cert is None:
@@ -211,8 +230,15 @@ class Server:
     # -- the agent ----------------------------------------------------------------------------------------------------
 
     def _executor(self, workspace: Workspace, settings: config.Config, spec: RunSpec) -> Executor:
-        """What executes one run, with the config that this run keeps: an agent here, or one in a worker process."""
-        agent = assembly.agent_spec(settings, spec)
+        """What executes one run, with the config that this run keeps: an agent here, or one in a worker process.
+
+        A person's own command is run here, wherever agents are placed.
+        """
+        if spec.purpose == "shell":
+            return ShellExecutor(self._spawner, child_environment(dict(os.environ)), lambda: new_id("msg"))
+        agent = msgspec.structs.replace(
+            assembly.agent_spec(settings, spec), protected_paths=self._protected, protected_ports=self._ports
+        )
         placement = settings.agents.placement if spec.roles else settings.runs.placement
         if placement == "local":
             return self._assembly.executor(agent)
@@ -237,8 +263,8 @@ class Server:
                 name=name,
                 type=provider.type,
                 models=[
-                    ModelInfo(model.id, model.name or model.id, model.context_window, model.default_max_tokens)
-                    for model in provider.models
+                    ModelInfo(model.id, model.name, model.context_window, model.default_max_tokens)
+                    for model in assembly.model_profiles(settings, name)
                 ],
             )
             for name, provider in settings.providers.items()
@@ -253,6 +279,7 @@ class Server:
             raise Invalid(f"The configuration was not changed: {error}") from None
         self._check_models(settings)
         self._registry.context.config = settings
+        self._mcp.configure(assembly.mcp_servers(settings))
 
     # -- the server's life --------------------------------------------------------------------------------------------
 

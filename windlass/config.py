@@ -8,16 +8,19 @@ import os
 import re
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
+from urllib.parse import urlsplit
 
 import msgspec
 import platformdirs
 
 from windlass import limits
+from windlass.models.known_providers import KNOWN_PROVIDERS, KnownProvider
 
 ProviderType = Literal["openai", "openai-responses", "anthropic", "scripted"]
 Placement = Literal["local", "process"]
 AtLeastZero = Annotated[int, msgspec.Meta(ge=0)]
+Price = Annotated[float, msgspec.Meta(ge=0, le=limits.USAGE_COST)]
 
 
 class ConfigError(Exception):
@@ -25,19 +28,32 @@ class ConfigError(Exception):
 
 
 class ModelConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the user says of a model. What is left out (0, "" or None) is what the catalogue knows of it."""
+
     id: str
     name: str = ""
-    context_window: int = 128_000
-    default_max_tokens: int = 8_192
-    input_price: float = 0.0  # per million tokens
-    output_price: float = 0.0
-    cache_read_price: float = 0.0
-    cache_write_price: float = 0.0
-    images: bool = True
+    context_window: AtLeastZero = 0
+    default_max_tokens: AtLeastZero = 0
+    input_price: Price | None = None  # per million tokens
+    output_price: Price | None = None
+    cache_read_price: Price | None = None
+    cache_write_price: Price | None = None
+    images: bool | None = None
+    reasoning: bool | None = None
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """The fields that the user filled in, by name."""
+        fields = {name: getattr(self, name) for name in self.__struct_fields__ if name != "id"}
+        not_said = {"name": "", "context_window": 0, "default_max_tokens": 0}
+        # A price of nought is said: some models are free. A context window of nought is not.
+        return {name: value for name, value in fields.items() if value != not_said.get(name)}
 
 
 class ProviderConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    type: ProviderType
+    """A provider. One with a well-known name needs neither type nor address; `load` fills them in."""
+
+    type: ProviderType | Literal[""] = ""
     base_url: str = ""
     api_key: str = ""
     api_key_env: str = ""
@@ -61,9 +77,10 @@ class AgentConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PermissionsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    # `agent` only sets other agents to work: what those do is asked for as if their parent did it.
-    allow: tuple[str, ...] = ("view", "ls", "glob", "grep", "agent")
-    ask: tuple[str, ...] = ("*",)
+    # `agent` only sets other agents to work: what those do is asked for as if their parent did it. `question` asks
+    # people itself, and `todos` changes nothing but a list that they are shown.
+    allow: tuple[str, ...] = ("view", "ls", "glob", "grep", "agent", "job_output", "job_kill", "question", "todos")
+    ask: tuple[str, ...] = ()  # and whatever no rule covers; a "*" here would be a rule that an `allow` must beat
     deny: tuple[str, ...] = ()
     unattended: Literal["wait", "deny"] = "wait"
     unattended_timeout: str = "24h"
@@ -78,7 +95,8 @@ class JournalConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class McpServerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An MCP server: a `command` that speaks over its standard input and output, or a `url` (streamable HTTP).
 
-    `env` is what the command gets beside the harmless part of the server's own environment.
+    `env` is what the command gets beside the harmless part of the server's own environment. `tools` are patterns of
+    those that agents are told of; `read_only` of those that change nothing, if the server says so too.
     """
 
     command: tuple[str, ...] = ()
@@ -86,6 +104,7 @@ class McpServerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     env: dict[str, str] = {}
     headers: dict[str, str] = {}
     tools: tuple[str, ...] = ("*",)
+    read_only: tuple[str, ...] = ()
     connect_timeout: str = f"{limits.MCP_CONNECT_SECONDS:g}s"
     call_timeout: str = f"{limits.MCP_CALL_SECONDS:g}s"
     disabled: bool = False
@@ -140,7 +159,7 @@ class RoleConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 BUILT_IN_ROLES = {
     "general": RoleConfig(description="Does a whole piece of work by itself, with all of your tools."),
     "explore": RoleConfig(
-        description="Looks around and answers a question. It can read files and nothing else.", read_only=True
+        description="Looks around and answers a question. It can read, and change nothing.", read_only=True
     ),
 }
 
@@ -195,7 +214,8 @@ def load(path: Path | None, environment: dict[str, str] | None = None) -> Config
         config = msgspec.convert(raw, Config)
     except msgspec.ValidationError as error:
         raise ConfigError(f"{file}: {error}.") from None
-    config = _with_environment(config, os.environ if environment is None else environment)
+    variables = os.environ if environment is None else environment
+    config = _with_known_providers(_with_environment(config, variables), variables)
     _check(config, file)
     return config
 
@@ -204,20 +224,48 @@ def _with_environment(config: Config, environment: Any) -> Config:
     """Without a model of the user's choosing: a key in the environment decides, else the demo that needs none."""
     if config.model:
         return config
-    if environment.get("ANTHROPIC_API_KEY"):
-        # Their chat-completions endpoint: one adapter serves both until each has its own.
-        provider = ProviderConfig(
-            type="openai", base_url="https://api.anthropic.com/v1", api_key_env="ANTHROPIC_API_KEY"
-        )
-        name, model = "anthropic", "anthropic/claude-sonnet-4-5"
-    elif environment.get("OPENAI_API_KEY"):
-        base = environment.get("OPENAI_BASE_URL") or "https://api.openai.com/v1"
-        provider = ProviderConfig(type="openai", base_url=base, api_key_env="OPENAI_API_KEY")
-        name, model = "openai", "openai/gpt-4.1"
-    else:
-        name, model = "scripted", "scripted/demo"
-        provider = ProviderConfig(type="scripted", models=[ModelConfig(id="demo", name="Built-in demo")])
-    return msgspec.structs.replace(config, model=model, providers={name: provider, **config.providers})
+    for name in ("anthropic", "openai"):
+        known = KNOWN_PROVIDERS[name]
+        if environment.get(known.key_env):
+            small = config.small_model or f"{name}/{known.small_model}"
+            return msgspec.structs.replace(config, model=f"{name}/{known.model}", small_model=small)
+    demo = ProviderConfig(type="scripted", models=[ModelConfig(id="demo", name="Built-in demo")])
+    return msgspec.structs.replace(config, model="scripted/demo", providers={"scripted": demo, **config.providers})
+
+
+def _with_known_providers(config: Config, environment: Any) -> Config:
+    """Fill in what the names of providers say. A model may name a well-known one that is not in the file at all."""
+    chosen = (config.model, config.small_model, *(role.model for role in config.roles.values()))
+    named = {model.partition("/")[0] for model in chosen if "/" in model}
+    providers = {name: ProviderConfig() for name in sorted(named) if name in KNOWN_PROVIDERS} | config.providers
+    return msgspec.structs.replace(
+        config,
+        providers={
+            name: _filled_in(provider, KNOWN_PROVIDERS[name], environment) if name in KNOWN_PROVIDERS else provider
+            for name, provider in providers.items()
+        },
+    )
+
+
+def _filled_in(provider: ProviderConfig, known: KnownProvider, environment: Any) -> ProviderConfig:
+    # Who keeps a key in the environment for a server elsewhere says there too where that is: it must not be sent to
+    # the provider itself.
+    usual = (known.base_url_env and environment.get(known.base_url_env)) or known.base_url
+    is_itself = _host(provider.base_url or usual) == _host(known.base_url)
+    # Servers that imitate OpenAI's speak chat completions, and only some of them the newer protocol as well.
+    type = provider.type or (known.types[0] if is_itself else known.types[-1])
+    filled = msgspec.structs.replace(provider, type=type)
+    if type not in known.types or provider.base_url not in ("", usual):
+        return filled  # somebody else under the same name: neither the address nor the key is for us to guess
+    key_env = provider.api_key_env or ("" if provider.api_key else known.key_env)
+    return msgspec.structs.replace(filled, base_url=usual, api_key_env=key_env)
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""  # no address at all; whoever connects to it says so
 
 
 def _check(config: Config, file: Path) -> None:
@@ -233,6 +281,9 @@ def _check(config: Config, file: Path) -> None:
             known = ", ".join(sorted(config.providers)) or "none"
             raise ConfigError(f"{file}: {field} names the provider {provider!r}, but [providers] has: {known}.")
     for name, provider_config in config.providers.items():
+        if not provider_config.type:
+            types = ", ".join(get_args(ProviderType))
+            raise ConfigError(f"{file}: providers.{name} needs a type: one of {types}.")
         if provider_config.type != "scripted" and not provider_config.base_url:
             raise ConfigError(f"{file}: providers.{name} needs a base_url.")
     for name in config.roles:
@@ -243,6 +294,13 @@ def _check(config: Config, file: Path) -> None:
             raise ConfigError(f"{file}: mcp.{name}: a server's name is 1 to 40 letters, digits, - and _.")
         if bool(server.command) == bool(server.url):
             raise ConfigError(f"{file}: mcp.{name} needs either a command or a url.")
+    for kind in ("allow", "ask", "deny"):
+        for pattern in getattr(config.permissions, kind):
+            if not 0 < len(pattern) <= limits.PATTERN_CHARACTERS or not pattern.isprintable():
+                raise ConfigError(
+                    f'{file}: permissions.{kind}: {pattern[:50]!r} is no pattern; write "tool" or "tool:argument", at '
+                    f"most {limits.PATTERN_CHARACTERS} characters, on one line."
+                )
     for field, duration in (
         ("permissions.unattended_timeout", config.permissions.unattended_timeout),
         ("agents.max_time", config.agents.max_time),

@@ -10,7 +10,7 @@ from bench.child import ROOT
 from windlass.fleet.pool.pool import Pool, PoolLimits
 from windlass.guardian.handle import Guardian
 from windlass.ids import new_id
-from windlass.wire.delegation import OwnerReply, AgentsRequest
+from windlass.wire.delegation import OwnerReply, OwnerRequest
 from windlass.wire.execution import Executor, PermissionAsk, RunOutcome, RunSpec, SteerMessage, Verdict
 from windlass.wire.messages import text_message
 from windlass.wire.run_events import Delta, RunEvent
@@ -69,7 +69,7 @@ class Owner:
     async def approve(self, ask: PermissionAsk) -> Verdict:
         return "granted"
 
-    async def delegate(self, request: AgentsRequest) -> OwnerReply:
+    async def delegate(self, request: OwnerRequest) -> OwnerReply:
         return OwnerReply(error="There are no agents in the bench.")
 
 

@@ -1,14 +1,17 @@
 """What the tests of the agent share: the three ports of a run kept in memory, tiny real tools, and factories."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 from typing import Any
+
+import msgspec
 
 from windlass.agent.executor import AgentExecutor
 from windlass.agent.settings import AgentSettings
 from windlass.models.script import parse_script
 from windlass.models.scripted import ScriptedModel
+from windlass.wire.delegation import OwnerReply, OwnerRequest
 from windlass.wire.execution import PermissionAsk, RunOutcome, RunSpec, SteerMessage, Verdict
 from windlass.wire.messages import (
     Finish,
@@ -22,10 +25,11 @@ from windlass.wire.messages import (
     TextData,
     ToolCall,
     ToolCallData,
+    ToolResult,
     ToolResultData,
 )
-from windlass.wire.model import Model
-from windlass.wire.run_events import Delta, MessageEnd, MessageStart, ResetMessage, RunEvent
+from windlass.wire.model import Chunk, Model, ModelError, ModelRequest, Take
+from windlass.wire.run_events import Delta, MessageEnd, MessageStart, PartAdded, ResetMessage, RunEvent, ToolEnded
 from windlass.wire.tools import Tool, ToolError, ToolOutput
 
 Reply = list[dict[str, Any]]
@@ -39,6 +43,7 @@ class RecordedEvents:
         self.durable_ones: list[RunEvent] = []
         self.asks: list[PermissionAsk] = []
         self.verdict = verdict
+        self.seconds_to_approve = 0.0
         self.on_emit: Callable[[RunEvent], None] = lambda event: None
 
     def emit(self, event: RunEvent) -> None:
@@ -52,14 +57,19 @@ class RecordedEvents:
 
     async def approve(self, ask: PermissionAsk) -> Verdict:
         self.asks.append(ask)
-        await asyncio.sleep(0)
+        await asyncio.sleep(self.seconds_to_approve)
         return self.verdict
+
+    async def delegate(self, request: OwnerRequest) -> OwnerReply:
+        return OwnerReply(error="There is no one to ask.")
 
     def of(self, kind: type[RunEvent]) -> list[Any]:
         return [event for event in self.all if isinstance(event, kind)]
 
     def results(self) -> list[ToolResultData]:
-        return [event.parts[0].data for event in self.of(MessageStart) if event.role == "tool"]
+        """Every result as it is stored, whether it was streamed or not."""
+        parts = (part for one in self.messages() if one.role == "tool" for part in one.parts)
+        return [part.data for part in parts if isinstance(part, ToolResult)]
 
     def endings(self) -> list[str]:
         return [event.reason for event in self.of(MessageEnd)]
@@ -83,14 +93,25 @@ class RecordedEvents:
         for event in self.all:
             match event:
                 case MessageStart():
-                    stored[event.message_id] = message(event.role, *event.parts, id=event.message_id)
+                    stored[event.message_id] = started(event)
                 case Delta():
                     _apply(stored[event.message_id].parts, event)
+                case PartAdded():
+                    stored[event.message_id].parts.append(event.part)
+                case ToolEnded():
+                    stored[event.message_id].parts[:] = [event.result]
                 case ResetMessage():
                     stored[event.message_id].parts.clear()
                 case MessageEnd():
                     stored[event.message_id].parts.append(Finish(FinishData(event.reason, 0)))
         return list(stored.values())
+
+
+def started(event: MessageStart) -> Message:
+    begun = message(event.role, *event.parts, id=event.message_id)
+    return msgspec.structs.replace(
+        begun, model=event.model, provider=event.provider, is_summary_message=event.is_summary
+    )
 
 
 def _apply(parts: list[Part], delta: Delta) -> None:
@@ -101,6 +122,8 @@ def _apply(parts: list[Part], delta: Delta) -> None:
             parts.append(Reasoning(ReasoningData()))
         case "tool_call":
             parts.append(ToolCall(ToolCallData(delta.id, delta.name, "")))
+        case "tool_result":
+            parts.append(ToolResult(ToolResultData(delta.id, delta.name, "", "", False)))
     data = parts[delta.part].data
     setattr(data, delta.field, getattr(data, delta.field) + delta.text)
 
@@ -191,6 +214,25 @@ def spec(prompt: str = "go", **fields: Any) -> RunSpec:
 
 def scripted(*replies: Reply, **rule: Any) -> ScriptedModel:
     return ScriptedModel(parse_script({"rules": [{"match": "*", "replies": list(replies), **rule}]}))
+
+
+class ToldModel:
+    """A model whose answers are a function of the request. It keeps what it was sent; an answer may be an error."""
+
+    def __init__(self, answer: Callable[[ModelRequest], Iterable[Chunk | ModelError]]) -> None:
+        self._answer = answer
+        self.requests: list[ModelRequest] = []
+
+    async def stream(self, request: ModelRequest, take: Take) -> None:
+        self.requests.append(request)
+        for chunk in self._answer(request):
+            await asyncio.sleep(0)
+            if isinstance(chunk, ModelError):
+                raise chunk
+            take(chunk)
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
 
 
 class Harness:

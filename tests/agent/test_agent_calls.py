@@ -1,18 +1,19 @@
 """Tool calls: understood, approved, run, told."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 import pytest
-from agent_recorders import Harness, TinyTool, scripted
+from agent_recorders import Harness, RecordedEvents, TinyTool, scripted
 
 from windlass import limits
 from windlass.agent.arguments import BadArguments, parse_arguments
-from windlass.agent.calls import shortened
+from windlass.agent.results import shortened
 from windlass.wire.execution import RunOutcome, Verdict
 from windlass.wire.messages import ToolResultData
-from windlass.wire.run_events import FileWritten, MessageStart
+from windlass.wire.run_events import Delta, FileWritten, MessageStart, ToolEnded
 from windlass.wire.tools import ToolError, ToolOutput, WrittenFile
 
 
@@ -143,6 +144,78 @@ async def test_written_files_are_told_before_the_result() -> None:
     await harness.run()
     kinds = [type(event) for event in harness.events.all if isinstance(event, FileWritten | MessageStart)]
     assert kinds == [MessageStart, FileWritten, MessageStart, MessageStart]
+
+
+class Telling(TinyTool):
+    """Shows its output while it works, as a command does."""
+
+    def __init__(self, tell: Callable[[Callable[[str], None]], Any], content: str = "a b c") -> None:
+        super().__init__("tell", lambda _: ToolOutput(content))
+        self._tell = tell
+
+    def plan(self, arguments: dict[str, Any], tool_call_id: str) -> Any:
+        plan, tell = super().plan(arguments, tool_call_id), self._tell
+
+        class Streaming:
+            ask, streams = plan.ask, True
+
+            async def run(self, show: Callable[[str], None]) -> ToolOutput:
+                tell(show)
+                return await plan.run()
+
+        return Streaming()
+
+
+async def told_by(tool: Telling) -> RecordedEvents:
+    harness = Harness(scripted([{"tool": "tell", "id": "c1"}], [{"say": "ok"}]), [tool])
+    assert await harness.run() == RunOutcome("completed")
+    return harness.events
+
+
+async def test_output_is_shown_while_the_tool_works_and_the_result_takes_its_place() -> None:
+    """Otherwise people would look at nothing for the ten minutes that a build takes (I16)."""
+    events = await told_by(Telling(lambda show: [show(word) for word in ("a ", "", "b")]))
+    (start,) = [event for event in events.of(MessageStart) if event.role == "tool"]
+    deltas = [event for event in events.of(Delta) if event.message_id == start.message_id]
+    assert start.parts == []
+    assert deltas == [
+        Delta(start.message_id, 0, "content", "a ", "tool_result", "c1", "tell"),
+        Delta(start.message_id, 0, "content", "b"),
+    ]
+    (ended,) = [event for event in events.durable_ones if isinstance(event, ToolEnded)]
+    assert (ended.message_id, ended.result.data.content) == (start.message_id, "a b c")
+
+
+async def test_a_tool_that_shows_nothing_has_a_plain_result() -> None:
+    """Otherwise an empty message would stand there for as long as it works."""
+    events = await told_by(Telling(lambda show: None))
+    assert [event.parts[0].data.content for event in events.of(MessageStart) if event.role == "tool"] == ["a b c"]
+
+
+async def test_a_tool_that_fails_after_it_has_shown_something_ends_its_message() -> None:
+    """Otherwise a message would stay open for ever (I7)."""
+
+    def fail(show: Callable[[str], None]) -> None:
+        show("half")
+        raise ToolError("It broke.")
+
+    events = await told_by(Telling(fail))
+    assert [(result.content, result.is_error) for result in events.results()] == [("It broke.", True)]
+
+
+async def test_what_is_shown_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise a command that prints for ever would fill the memory of everyone who looks on."""
+    monkeypatch.setattr(limits, "SHOWN_OUTPUT_CHARACTERS", 5)
+    events = await told_by(Telling(lambda show: [show("abc"), show("def"), show("ghi")]))
+    assert [delta.text for delta in events.of(Delta) if delta.field == "content"] == ["abc", "de"]
+
+
+async def test_nothing_is_shown_after_the_result() -> None:
+    """Otherwise a thread that reads on would write into a message that is over (I3)."""
+    kept: list[Callable[[str], None]] = []
+    events = await told_by(Telling(lambda show: [kept.append(show), show("abc")]))
+    kept[0]("late")
+    assert [delta.text for delta in events.of(Delta) if delta.field == "content"] == ["abc"]
 
 
 async def test_a_long_output_is_cut_with_its_end_kept() -> None:

@@ -141,3 +141,18 @@ def test_what_is_left_out_moves_in_strides() -> None:
     """Otherwise each step of a long run would change the prefix, and the cache would never be used."""
     beginnings = [fit(long_run(steps), 20_000)[2].tool_calls[0].id for steps in range(20, 60)]
     assert len(set(beginnings)) <= 5
+
+
+def test_a_steered_run_remembers_its_task_as_well_as_what_was_steered() -> None:
+    """Otherwise one word of a person on the way would make a long run forget what it is for (B14)."""
+    steered = [*long_run(30), message("user", "and be quick"), *long_run(30)[1:]]
+    told = [one.text for one in fit(steered, 20_000) if one.role == "user"]
+    assert told[1:] == ["the task", "and be quick"]
+
+
+def test_what_people_said_long_ago_does_not_fill_the_window() -> None:
+    """Otherwise a session of a thousand prompts could never be made to fit again."""
+    stored = [message(role, "x" * 3_000) for _ in range(100) for role in ("user", "assistant")]
+    stored.append(message("user", "now"))
+    fitted = fit(stored, 20_000)
+    assert sum(map(estimate, fitted)) <= 20_000 and fitted[-1].text == "now"

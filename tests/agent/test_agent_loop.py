@@ -161,7 +161,7 @@ async def test_too_much_time_ends_the_run_with_a_reason(monkeypatch: pytest.Monk
     monkeypatch.setattr(limits, "RUN_SECONDS", 0.05)
     harness = Harness(scripted([{"say": "a b c d e f g h", "delay_ms": 20}]))
     outcome = await harness.run()
-    assert outcome.status == "failed" and "hours of work" in outcome.error
+    assert outcome.status == "failed" and "seconds of work" in outcome.error
     assert harness.events.endings() == ["error"]
 
 

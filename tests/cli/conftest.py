@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import windlass
+from windlass.testing import canary
 
 # The fake server lives with the tests of the client; test folders are no packages.
 sys.path.append(str(Path(__file__).parent.parent / "client"))
@@ -46,6 +47,7 @@ async def start(server: FakeWindlass, tmp_path: Path) -> AsyncIterator[Callable[
                 "PYTHONPATH": str(Path(windlass.__file__).parent.parent),
                 "WINDLASS_URL": server.url,
                 "WINDLASS_TOKEN_FILE": str(token),
+                **canary.ENVIRONMENT,
             },
         )
         program = Program(process)

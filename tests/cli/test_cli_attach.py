@@ -93,6 +93,23 @@ async def test_one_pending_question_is_answered_with_a_letter(server: FakeWindla
 
 
 @pytest.mark.usefixtures("with_history")
+@pytest.mark.parametrize("typed", ["s npm test*", "/always per_1 npm test*"])
+async def test_a_pattern_is_typed_with_the_answer(server: FakeWindlass, start: Start, typed: str) -> None:
+    """B26: it must reach the server as it was typed; and everyone sees what was allowed."""
+    program = await attached(start)
+    server.fact("permission_request", "created", a_permission("per_1"))
+    await program.says("/allow per_1")
+    server.fact("permission_request", "created", a_permission("per_2", "ses_2"))
+    await program.says("/allow per_2")
+    told = {**a_notification("per_2", "granted", {"name": "ann"}), "pattern": "make\u202e *"}
+    server.fact("permission_notification", "created", told)
+    await program.says("Permission granted by ann, for the session and for what fits make<U+202E> *.")
+    program.type(typed)
+    await server.asked_for("/grant")
+    assert (server.grants, server.patterns, server.prompts) == ([("per_1", "allow_session")], ["npm test*"], [])
+
+
+@pytest.mark.usefixtures("with_history")
 async def test_a_letter_without_a_question_is_a_prompt(server: FakeWindlass, start: Start) -> None:
     """B28, the other way round: nothing typed as a prompt answers a question that comes later."""
     program = await attached(start)

@@ -14,6 +14,8 @@ from windlass_program import Program
 
 import windlass
 from windlass.cli.main import COMMANDS
+from windlass.testing import canary
+from windlass.testing.server_process import ServerProcess
 
 Start = Callable[..., Awaitable[Program]]
 
@@ -27,8 +29,14 @@ async def run(start: Start, *arguments: str) -> Program:
 def here(*arguments: str, **variables: str) -> "subprocess.CompletedProcess[str]":
     """The program without any server."""
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(Path(windlass.__file__).parent.parent), **variables}
-    command = [sys.executable, *arguments]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    environment |= canary.ENVIRONMENT
+    if arguments[:2] == ("-m", "windlass") and ServerProcess.stem is not None:
+        ended = ServerProcess.stem.run(["windlass", *arguments[2:]], environment)
+    else:
+        command = [sys.executable, *arguments]
+        ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    canary.check_text(ended.stdout + ended.stderr, "what the program printed")
+    return ended
 
 
 # -- help and errors --
@@ -188,13 +196,19 @@ async def test_pending_permissions_are_listed_safely(server: FakeWindlass, start
 
 @pytest.mark.parametrize(
     ("arguments", "action"),
-    [(["allow", "per_1"], "allow"), (["allow", "per_1", "--session"], "allow_session"), (["deny", "per_1"], "deny")],
+    [
+        (["allow", "per_1"], "allow"),
+        (["allow", "per_1", "--session"], "allow_session"),
+        (["allow", "per_1", "--pattern", "npm test*"], "allow_session"),
+        (["deny", "per_1"], "deny"),
+    ],
 )
 async def test_a_permission_is_answered(server: FakeWindlass, start: Start, arguments: list[str], action: str) -> None:
     """B23 B26: from a script as from a screen."""
     server.pending = [a_permission("per_1")]
     program = await run(start, "permissions", *arguments)
     assert (program.process.returncode, server.grants) == (0, [("per_1", action)])
+    assert server.patterns == ["npm test*" if "--pattern" in arguments else ""]
 
 
 async def test_an_answer_that_came_too_late_is_said(server: FakeWindlass, start: Start) -> None:

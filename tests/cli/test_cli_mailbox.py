@@ -3,13 +3,13 @@
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import windlass
+from windlass.testing.server_process import ServerProcess
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -20,10 +20,9 @@ def run(tmp_path: Path) -> Run:
 
     def program(*arguments: str, stdin: str = "", code: int = 0) -> "subprocess.CompletedProcess[str]":
         environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(Path(windlass.__file__).parent.parent)}
-        result = subprocess.run(
-            [sys.executable, "-m", "windlass", *arguments, "--data-dir", str(tmp_path / "data"), "-C", str(tmp_path)],
-            env=environment, input=stdin, capture_output=True, text=True, timeout=60, check=False,
-        )  # fmt: skip
+        command = ["windlass", *arguments, "--data-dir", str(tmp_path / "data"), "-C", str(tmp_path)]
+        assert ServerProcess.stem is not None
+        result = ServerProcess.stem.run(command, environment, stdin)
         assert result.returncode == code, result.stderr
         return result
 

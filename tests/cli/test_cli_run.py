@@ -8,6 +8,7 @@ import signal
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import pytest
 from fake_windlass import EPOCH, FakeWindlass, a_message, a_notification, a_permission, finish, text
 from windlass_program import Program
 
@@ -227,8 +228,11 @@ async def test_without_a_terminal_a_question_says_how_to_answer_it(server: FakeW
     assert await program.ended() == 0
 
 
-async def test_on_a_terminal_a_question_is_asked_and_the_answer_sent(server: FakeWindlass, start: Start) -> None:
-    """B23: the person at the keyboard decides with one letter."""
+@pytest.mark.parametrize(("typed", "pattern"), [("a", ""), ("s", ""), ("s npm test*", "npm test*")])
+async def test_on_a_terminal_a_question_is_asked_and_the_answer_sent(
+    server: FakeWindlass, start: Start, typed: str, pattern: str
+) -> None:
+    """B23 B26: the person at the keyboard decides with one letter, or says what else it holds for."""
     runs: list[str] = []
 
     def play(prompt: dict[str, Any]) -> None:
@@ -242,15 +246,15 @@ async def test_on_a_terminal_a_question_is_asked_and_the_answer_sent(server: Fak
         program = await start("run", "Go", stdin=terminal)
         await program.says("Allow? y = yes")
         os.write(keyboard, b"what\n")
-        await program.says("Please answer y, n or a.")
-        os.write(keyboard, b"a\n")
+        await program.says("Please answer: y = yes")
+        os.write(keyboard, f"{typed}\n".encode())
         await server.asked_for("/grant")
         server.finish(runs[0])
         assert await program.ended() == 0
     finally:
         os.close(keyboard)
         os.close(terminal)
-    assert server.grants == [("per_1", "allow_session")]
+    assert (server.grants, server.patterns) == ([("per_1", "allow_session")], [pattern])
 
 
 async def test_a_prompt_can_come_from_standard_input(server: FakeWindlass, start: Start) -> None:

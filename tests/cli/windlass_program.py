@@ -2,6 +2,8 @@
 
 import asyncio
 
+from windlass.testing import canary
+
 
 class Program:
     """A running `windlass`. Its output is collected as it comes."""
@@ -38,6 +40,7 @@ class Program:
     async def ended(self) -> int:
         async with asyncio.timeout(20):
             await asyncio.gather(*self._readers)
+            canary.check_text(self.out + self.err, "what the program printed")
             return await self.process.wait()
 
     async def stop(self) -> None:

@@ -30,10 +30,13 @@ class FakeWindlass:
         self.messages: dict[str, list[dict[str, Any]]] = {}
         self.runs: dict[str, dict[str, Any]] = {}
         self.pending: list[dict[str, Any]] = []
+        self.batches: list[dict[str, Any]] = []  # of questions that wait
+        self.answers: list[dict[str, Any]] = []  # bodies of answers, and of cancels
         self.requests: list[tuple[str, str]] = []  # method, path with query
         self.stream_headers: list[dict[str, str]] = []
         self.prompts: list[dict[str, Any]] = []
         self.grants: list[tuple[str, str]] = []
+        self.patterns: list[str] = []  # typed with those
         self.resolved = True
         self.refusals: list[tuple[str, web.Response | None]] = []  # path ending, answer (None: the connection breaks)
         self.on_prompt: Callable[[dict[str, Any]], None] = lambda prompt: None
@@ -145,6 +148,9 @@ class FakeWindlass:
         app.router.add_post(w + "/runs/{rid}/cancel", self._cancel_run)
         app.router.add_get(w + "/permissions", self._permissions)
         app.router.add_post(w + "/permissions/grant", self._grant)
+        app.router.add_get(w + "/questions", self._questions)
+        app.router.add_post(w + "/questions/answer", self._answer)
+        app.router.add_post(w + "/questions/cancel", self._answer)
         app.router.add_get(w + "/events", self._events)
         return app
 
@@ -247,8 +253,16 @@ class FakeWindlass:
     async def _grant(self, request: web.Request) -> web.Response:
         body = await request.json()
         self.grants.append((body["permission"]["id"], body["action"]))
+        self.patterns.append(body.get("pattern", ""))
         outcome = "denied" if body["action"] == "deny" else "granted"
         self.fact("permission_notification", "created", a_notification(body["permission"]["id"], outcome))
+        return web.json_response({"resolved": self.resolved})
+
+    async def _questions(self, request: web.Request) -> web.Response:
+        return web.json_response(self.batches)
+
+    async def _answer(self, request: web.Request) -> web.Response:
+        self.answers.append(await request.json())
         return web.json_response({"resolved": self.resolved})
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
@@ -282,7 +296,7 @@ class Stream:
         server = self._server
         if server.greets:
             position = {"epoch": server.epoch, "head": len(server.facts), "floor": 0}
-            lists = {"runs": [], "permissions": server.pending, "questions": []}
+            lists = {"runs": [], "permissions": server.pending, "questions": server.batches}
             await self._write(response, _event("hello", "created", {**position, **lists}))
             if self._reset:
                 await self._write(response, _event("reset", "updated", {"reason": "epoch", **position}))
@@ -356,3 +370,13 @@ def a_permission(permission_id: str, session_id: str = "ses_1", **more: Any) -> 
 def a_notification(permission_id: str, outcome: str, by: dict[str, str] | None = None) -> dict[str, Any]:
     answer = {"granted": outcome == "granted", "denied": outcome == "denied", "outcome": outcome}
     return {"id": permission_id, "tool_call_id": "call_1", **answer, "by": by}
+
+
+def a_question(question_id: str, kind: str, question: str, *labels: str, **more: Any) -> dict[str, Any]:
+    choices = [{"id": f"c{number}", "label": label} for number, label in enumerate(labels, 1)]
+    return {"id": question_id, "type": kind, "question": question, "choices": choices, **more}
+
+
+def a_batch(batch_id: str, *questions: dict[str, Any], session_id: str = "ses_1") -> dict[str, Any]:
+    identity = {"id": batch_id, "session_id": session_id, "root_session_id": session_id, "tool_call_id": "call_1"}
+    return {**identity, "questions": questions or [a_question("q1", "yes_no", "Go on?")]}

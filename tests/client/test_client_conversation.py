@@ -8,7 +8,7 @@ from fake_windlass import a_message, finish, text
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.client import Conversation, Gained, Message, Removed, Replaced, StreamEvent
+from windlass.client import Conversation, Gained, Message, Removed, Replaced, StreamEvent, ToolResult
 
 
 def whole(parts: list[dict[str, Any]], change: str = "updated", session_id: str = "ses_1") -> StreamEvent:
@@ -148,3 +148,16 @@ def test_any_cut_with_repeats_gives_the_final_text(words: str, cuts: list[int], 
     assert said(conversation) == words
     assert isinstance(conversation.apply(whole([text(words), finish()])), Replaced)
     assert said(conversation) == words
+
+
+def test_a_tools_output_grows_like_any_other_text_until_its_result_is_whole() -> None:
+    """B43: people would look at nothing while a command works, or take half an output for all of it."""
+    conversation = Conversation("ses_1")
+    conversation.apply(StreamEvent("message", "created", a_message("m1", [], role="tool")))
+    conversation.apply(delta(0, "one\n", field="content", type="tool_result", id="c1", name="bash"))
+    assert conversation.apply(delta(4, "two\n", field="content")) == Gained("m1", 0, "content", 4, "two\n")
+    message = conversation.message("m1")
+    assert message is not None and message.is_open
+    (part,) = message.parts
+    assert isinstance(part, ToolResult)
+    assert (part.data.tool_call_id, part.data.content, part.data.unfinished) == ("c1", "one\ntwo\n", True)

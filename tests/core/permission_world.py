@@ -1,7 +1,8 @@
 """The real `Permissions` beside a naive model: who was asked, who answered first, what was granted for a session.
 
 Three people may answer every request, each with any answer, at any time; runs are stopped, requests expire, the server
-crashes. A crash loses what was pending (recovery withdraws it, from the facts) and keeps what was granted.
+crashes. A crash loses what was pending (recovery withdraws it, from the facts) and keeps what was granted. Who answers
+may also type a pattern, which holds for its session.
 """
 
 from collections.abc import Iterator
@@ -17,7 +18,13 @@ RUN = By("run")
 ANSWERERS = 3
 # What a tool may want to do: a thing, another thing in the same session, the same thing in another session.
 ASKS: tuple[tuple[str, str, str], ...] = (("r1", "s1", "a.txt"), ("r1", "s1", "b.txt"), ("r2", "s2", "a.txt"))
-ACTIONS: tuple[Action, ...] = ("allow", "allow_session", "deny")
+# An answer, and what is typed with it: nothing, or a pattern that also covers the other thing.
+ANSWERS: tuple[tuple[Action, str], ...] = (
+    ("allow", ""),
+    ("allow_session", ""),
+    ("allow_session", "?.txt"),
+    ("deny", ""),
+)
 
 
 class Question(NamedTuple):
@@ -34,6 +41,7 @@ class PermissionWorld:
         self.permissions = Permissions()
         self.questions: dict[str, Question] = {}
         self.grants: frozenset[GrantKey] = frozenset()
+        self.patterns: frozenset[GrantKey] = frozenset()
         self.asked: dict[str, Fact] = {}  # on disk: requests without an end
         self.remembered: tuple[Fact, ...] = ()  # on disk: answers that hold for the session
 
@@ -44,11 +52,13 @@ class PermissionWorld:
         other.permissions = Permissions(self.permissions.skip)
         other.permissions.pending = dict(self.permissions.pending)
         other.permissions._grants = dict(self.permissions._grants)
+        other.permissions._patterns = dict(self.permissions._patterns)
         return other
 
     def key(self) -> object:
-        inside = frozenset(self.permissions.pending), frozenset(self.permissions._grants)
-        return self.asks, self.crashes, inside, self.grants, tuple(self.questions.items())
+        remembered = frozenset(self.permissions._grants), frozenset(self.permissions._patterns)
+        inside = frozenset(self.permissions.pending), remembered
+        return self.asks, self.crashes, inside, self.grants, self.patterns, tuple(self.questions.items())
 
     def moves(self) -> Iterator[Move]:
         if self.asks:
@@ -56,7 +66,9 @@ class PermissionWorld:
         for id, question in self.questions.items():
             yield ("expire", id)
             if question.answers < ANSWERERS:
-                yield from (("answer", id, action) for action in ACTIONS)
+                # Typed only for the first thing: whether the second is covered is then a question of the pattern alone.
+                typed = question.key == ("s1", "edit", "write", "a.txt")
+                yield from (("answer", id, *answer) for answer in ANSWERS if typed or not answer[1])
         yield from (("withdraw", run) for run in ("r1", "r2"))
         if self.crashes:
             yield ("crash",)
@@ -65,8 +77,8 @@ class PermissionWorld:
         match move:
             case ("ask", run, session, resource):
                 self._ask(run, session, resource)
-            case ("answer", id, "allow" | "allow_session" | "deny" as action):
-                self._answer(id, action)
+            case ("answer", id, "allow" | "allow_session" | "deny" as action, pattern):
+                self._answer(id, action, pattern)
             case ("expire", id):
                 settled = self.permissions.expire(id)
                 assert settled.resolved == self.questions[id].pending, "I9: only what is pending can expire"
@@ -84,8 +96,11 @@ class PermissionWorld:
         id = f"q{len(self.questions) + 1}"
         key = (session, "edit", "write", resource)
         asked = self.permissions.ask(request(id, run, session), resource, Policy(), RUN)
-        if key in self.grants:
+        pattern = (*key[:3], "?.txt")
+        if key in self.grants or pattern in self.patterns:
             assert asked.verdict == "granted", "B26: the same question was answered for the session"
+            covered_by = "" if key in self.grants else "?.txt"
+            assert asked.facts[0].body.pattern == covered_by, "B23: everyone sees what covers it"
             assert [fact.body.outcome for fact in asked.facts] == ["granted"], "B23: everyone sees that it was granted"
             self.questions[id] = Question(run, key, pending=False, winners=1)
             return
@@ -99,12 +114,14 @@ class PermissionWorld:
         assert question.body.id == id and question.kind == "permission_request", "B24: what waits can be shown"
         self.asked[id] = question
 
-    def _answer(self, id: str, action: Action) -> None:
+    def _answer(self, id: str, action: Action, pattern: str) -> None:
         question = self.questions[id]
         self.questions[id] = question._replace(answers=question.answers + 1)
-        settled = self.permissions.resolve(id, action, By("person", f"c{question.answers}"))
+        settled = self.permissions.resolve(id, action, By("person", f"c{question.answers}"), pattern)
         assert settled.resolved == question.pending, "I9 R43: the first answer of a pending request wins, no other"
-        if question.pending and action == "allow_session":
+        if question.pending and pattern:
+            self.patterns |= {(*question.key[:3], pattern)}
+        elif question.pending and action == "allow_session":
             self.grants |= {question.key}
         self._ended(id, settled, "denied" if action == "deny" else "granted")
 
@@ -138,7 +155,8 @@ class PermissionWorld:
         self.permissions = Permissions()
         for fact in self.remembered:
             private = fact.private
-            self.permissions.add_grant((fact.session, private.tool, private.action, private.resource))
+            exact = "" if private.pattern else private.resource
+            self.permissions.remember(fact.session, private.tool, private.action, exact, private.pattern)
         for id, fact in self.asked.items():
             self.permissions.pending[id] = Pending(fact.body, fact.private.resource, fact.run)
         for run in ("r1", "r2"):
@@ -150,6 +168,7 @@ class PermissionWorld:
         assert sorted(self.permissions.pending) == waiting, "I9 I11 B27: what waits is what nobody has ended"
         assert sorted(self.asked) == waiting, "B24 I15: on disk the same requests wait"
         assert set(self.permissions._grants) == self.grants, "B26 R44: only a winning allow_session is remembered"
+        assert set(self.permissions._patterns) == self.patterns, "B26 R44: only a pattern that won is remembered"
         assert all(question.winners <= 1 for question in self.questions.values()), "I9: two were told that they won"
 
 

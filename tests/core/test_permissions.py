@@ -1,10 +1,14 @@
 """Permissions: what is decided without asking people. Their answers are in `test_permissions_exhaustive.py`."""
 
+import msgspec
+import pytest
+
 from tests.core.permission_world import request
 from windlass import limits
 from windlass.core.permissions import Permissions, Settled
 from windlass.core.policy import Policy
-from windlass.wire.permissions import By, PermissionPrivate
+from windlass.errors import Invalid
+from windlass.wire.permissions import Action, By, PermissionPrivate, PermissionRequest
 
 RUN = By("run")
 ASK = Policy()
@@ -18,10 +22,12 @@ def test_a_deny_rule_beats_skip_and_grants() -> None:
     assert permissions.ask(request("q1", "r1", "s1"), "a.txt", DENY, RUN).verdict == "denied"
 
 
-def test_an_allow_rule_asks_nobody_and_writes_nothing() -> None:
-    """Else every file that is read makes a fact, and the log drowns in them."""
-    asked = Permissions().ask(request("q1", "r1", "s1"), "a.txt", Policy(allow=("edit",)), RUN)
-    assert (asked.verdict, asked.facts) == ("granted", [])
+def test_an_allow_rule_asks_nobody_and_says_so() -> None:
+    """Else nobody could see afterwards why a tool ran that they were never asked about (I10 B46)."""
+    asked = Permissions().ask(request("q1", "r1", "s1"), "a.txt", Policy(allow=("edit", "e*")), RUN)
+    (fact,) = asked.facts
+    assert (asked.verdict, fact.kind, fact.body.outcome) == ("granted", "permission_notification", "granted")
+    assert (fact.by, fact.body.by, fact.body.pattern) == (By("policy"), By("policy"), "edit")
 
 
 def test_skip_grants_and_says_so() -> None:
@@ -123,3 +129,110 @@ def test_a_withdrawn_question_names_who_withdrew_it_and_an_expired_one_the_serve
     (withdrawn,) = permissions.withdraw("r1", By("ann"))
     expired = permissions.expire("q2")
     assert [settled.facts[0].by for settled in (withdrawn, expired)] == [By("ann"), By("server")]
+
+
+# -- patterns that people type ----------------------------------------------------------------------------------------
+
+ANN = By("ann", "c1")
+
+
+def test_a_pattern_allows_what_fits_it_for_the_session_and_says_so() -> None:
+    """B26: else it is asked again and again, or nobody sees what was allowed by whom."""
+    permissions = Permissions()
+    permissions.ask(request("q1", "r1", "s1"), "src/a.py", ASK, RUN)
+    (told,) = permissions.resolve("q1", "allow_session", ANN, "src/*").facts
+    assert (told.body.by, told.body.pattern, told.key) == (ANN, "src/*", "q1")
+    assert told.private == PermissionPrivate("q1", "edit", "write", "src/a.py", granted=True, pattern="src/*")
+    covered = permissions.ask(request("q2", "r1", "s1"), "src/b.py", ASK, RUN)
+    assert (covered.verdict, covered.facts[0].by, covered.facts[0].body.pattern) == ("granted", By("grant"), "src/*")
+    others = [("s1", "README.md"), ("s2", "src/b.py")]
+    assert [permissions.ask(request(f"q-{s}", "r1", s), r, ASK, RUN).verdict for s, r in others] == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("action", "pattern", "problem"),
+    [
+        ("allow_session", "docs/*", "does not match"),
+        ("allow", "src/*", "goes with"),
+        ("deny", "src/*", "goes with"),
+        ("allow_session", "s" * (limits.PATTERN_CHARACTERS + 1), "at most"),
+        ("allow_session", "src/*\n", "at most"),
+        ("allow_session", "src/\u202e*", "at most"),
+    ],
+)
+def test_a_pattern_that_does_not_cover_what_is_asked_decides_nothing(
+    action: Action, pattern: str, problem: str
+) -> None:
+    """I10: else a slip of the keyboard allows something that nobody was shown."""
+    permissions = Permissions()
+    permissions.ask(request("q1", "r1", "s1"), "src/a.py", ASK, RUN)
+    with pytest.raises(Invalid, match=problem):
+        permissions.resolve("q1", action, ANN, pattern)
+    assert list(permissions.pending) == ["q1"]
+    assert permissions.ask(request("q2", "r1", "s1"), "src/a.py", ASK, RUN).verdict is None
+
+
+def test_a_pattern_that_comes_too_late_is_not_even_looked_at() -> None:
+    """I9: whoever is late is told that they were, whatever they typed."""
+    assert Permissions().resolve("q1", "deny", ANN, "nonsense") == Settled(False)
+
+
+@pytest.mark.parametrize(
+    "line", ["npm test && rm x", "npm --prefix /tmp test", "npm test --script-shell=x", "npm install"]
+)
+def test_a_pattern_for_commands_is_not_widened_by_the_shell(line: str) -> None:
+    """A28: who allowed the tests for the session would find that something else was run."""
+    permissions = Permissions()
+    permissions.ask(command("q1"), "npm test", ASK, RUN)
+    permissions.resolve("q1", "allow_session", ANN, "npm test*")
+    assert permissions.ask(command("q2"), "npm test -- -u", ASK, RUN).verdict == "granted"
+    assert permissions.ask(command("q3"), line, ASK, RUN).verdict is None
+
+
+def test_a_pattern_holds_in_the_directory_it_was_typed_for() -> None:
+    """A27 A28: the tests of one project would be those of another."""
+    permissions = Permissions()
+    permissions.ask(command("q1"), "npm test", ASK, RUN)
+    permissions.resolve("q1", "allow_session", ANN, "npm test*")
+    assert permissions.ask(command("q2", "execute in /tmp/other"), "npm test", ASK, RUN).verdict is None
+
+
+def test_a_deny_rule_beats_a_pattern_that_a_person_typed() -> None:
+    """I10: else what the user forbade in the config happens because somebody was asked something else."""
+    permissions = Permissions()
+    permissions.ask(request("q1", "r1", "s1"), "src/a.py", ASK, RUN)
+    permissions.resolve("q1", "allow_session", ANN, "*")
+    denied = permissions.ask(request("q2", "r1", "s1"), "src/secret", Policy(deny=("edit:*secret*",)), RUN)
+    assert (denied.verdict, denied.facts[0].body.pattern) == ("denied", "edit:*secret*")
+
+
+def test_a_sub_agent_may_do_what_fits_a_pattern_of_its_parent() -> None:
+    """B26: else its parent's answer would be asked for again by each of its agents."""
+    permissions = Permissions()
+    permissions.ask(request("q1", "r1", "s1"), "src/a.py", ASK, RUN)
+    permissions.resolve("q1", "allow_session", ANN, "src/*")
+    assert permissions.ask(request("q2", "r2", "s2"), "src/b.py", ASK, RUN, ("s1",)).verdict == "granted"
+    assert permissions.ask(request("q3", "r2", "s2"), "src/b.py", ASK, RUN).verdict is None
+
+
+def test_a_deleted_session_takes_its_patterns_along() -> None:
+    """B26: else a pattern outlives the conversation it was typed in."""
+    permissions = Permissions()
+    for session in ("s1", "s2"):
+        permissions.remember(session, "edit", "write", "", "src/*")
+    permissions.forget_session("s1")
+    verdicts = [permissions.ask(request(s, "r1", s), "src/a", ASK, RUN).verdict for s in ("s1", "s2")]
+    assert verdicts == [None, "granted"]
+
+
+def test_when_too_many_patterns_were_typed_the_oldest_is_asked_again() -> None:
+    """Else every call is compared with thousands of patterns, or the newest is not remembered."""
+    permissions = Permissions()
+    for number in range(limits.GRANT_PATTERNS + 1):
+        permissions.remember("s1", "edit", "write", "", f"{number}/*")
+    asked = [f"{number}/a" for number in (0, limits.GRANT_PATTERNS)]
+    assert [permissions.ask(request(r, "r1", "s1"), r, ASK, RUN).verdict for r in asked] == [None, "granted"]
+
+
+def command(id: str, action: str = "execute") -> PermissionRequest:
+    return msgspec.structs.replace(request(id, "r1", "s1"), tool_name="bash", action=action)

@@ -4,7 +4,7 @@ What is checked is written in `permission_world.py`: I9, I10, I11, B23-B27, R43,
 safeguard at a time and expects the search to find what that breaks.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 import pytest
@@ -25,8 +25,8 @@ def test_no_interleaving_of_answers_withdrawals_and_crashes_breaks_an_invariant(
 def a_second_answer_wins_too(patch: pytest.MonkeyPatch) -> None:
     original = Permissions.resolve
 
-    def resolve(permissions: Permissions, request_id: str, action: Action, by: By) -> Settled:
-        return msgspec.structs.replace(original(permissions, request_id, action, by), resolved=True)
+    def resolve(permissions: Permissions, request_id: str, action: Action, by: By, pattern: str) -> Settled:
+        return msgspec.structs.replace(original(permissions, request_id, action, by, pattern), resolved=True)
 
     patch.setattr(Permissions, "resolve", resolve)
 
@@ -34,11 +34,11 @@ def a_second_answer_wins_too(patch: pytest.MonkeyPatch) -> None:
 def any_answer_is_remembered(patch: pytest.MonkeyPatch) -> None:
     original = Permissions.resolve
 
-    def resolve(permissions: Permissions, request_id: str, action: Action, by: By) -> Settled:
+    def resolve(permissions: Permissions, request_id: str, action: Action, by: By, pattern: str) -> Settled:
         pending = permissions.pending.get(request_id)
         if pending is not None:
             permissions.add_grant(pending.key)
-        return original(permissions, request_id, action, by)
+        return original(permissions, request_id, action, by, pattern)
 
     patch.setattr(Permissions, "resolve", resolve)
 
@@ -55,6 +55,26 @@ def a_grant_ignores_the_session(patch: pytest.MonkeyPatch) -> None:
         return ("", *grant_key(request, resource)[1:])
 
     patch.setattr("windlass.core.permissions.grant_key", wide_key)
+
+
+def a_pattern_holds_in_every_session(patch: pytest.MonkeyPatch) -> None:
+    original = Permissions._grant_for
+
+    def grant_for(
+        permissions: Permissions, request: PermissionRequest, resource: str, sessions: Sequence[str]
+    ) -> str | None:
+        return original(permissions, request, resource, ("s1", "s2"))
+
+    patch.setattr(Permissions, "_grant_for", grant_for)
+
+
+def a_restart_takes_a_pattern_for_everything(patch: pytest.MonkeyPatch) -> None:
+    original = Permissions.remember
+
+    def remember(permissions: Permissions, session: str, tool: str, action: str, resource: str, pattern: str) -> None:
+        original(permissions, session, tool, action, resource, pattern and "*")
+
+    patch.setattr(Permissions, "remember", remember)
 
 
 def a_stopped_run_keeps_its_questions(patch: pytest.MonkeyPatch) -> None:
@@ -80,6 +100,8 @@ MUTANTS: dict[Callable[[pytest.MonkeyPatch], None], str] = {
     any_answer_is_remembered: "R44",
     a_grant_ignores_the_resource: "B26",
     a_grant_ignores_the_session: "B26",
+    a_pattern_holds_in_every_session: "B26",
+    a_restart_takes_a_pattern_for_everything: "B26",
     a_stopped_run_keeps_its_questions: "B25",
     a_stopped_run_takes_the_questions_of_others: "B25",
     silence_allows: "I10",

@@ -13,12 +13,14 @@ Its tests take `one`.
 """
 
 import itertools
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from windlass.testing.model_server import ModelServer
 from windlass.testing.server_process import Api, ServerProcess, openai_config
+
+Entered = TypeVar("Entered")
 
 
 class OneServer:
@@ -60,6 +62,10 @@ class OneServer:
         api = await self._clients.enter_async_context(Api(self.server))
         await api.open(directory or self.directory())
         return api
+
+    async def enter(self, context: AbstractAsyncContextManager[Entered]) -> Entered:
+        """Keep something open until the test is over."""
+        return await self._clients.enter_async_context(context)
 
     async def onlooker(self, workspace_id: str) -> Api:
         """A client that reads the workspace without holding it open."""

@@ -44,10 +44,11 @@ class Talk:
             return None
         return asked.result().body
 
-    async def answer(self, permission: dict[str, Any] | None, action: str) -> None:
+    async def answer(self, permission: dict[str, Any] | None, action: str, pattern: str = "") -> None:
         """Answer what was asked, and let the run come to its end."""
         assert permission is not None, "nobody was asked"
-        assert await self.api.answer(permission, action)
+        body = {"permission": permission, "action": action, "pattern": pattern}
+        assert await self.api.send("POST", "W/permissions/grant", body) == {"resolved": True}
         await self._end(await self.world.call())
 
     async def _end(self, call: Any) -> None:
@@ -131,3 +132,58 @@ async def test_everyone_is_told_of_a_command_that_ran_on_an_earlier_answer(world
     await talk.ask("echo x >> log")
     told = [event.body["outcome"] for event in talk.tap.events if event.kind == "permission_notification"]
     assert told == ["asked", "granted", "granted"]
+
+
+# -- a pattern that a person types ------------------------------------------------------------------------------------
+
+# What looks like it and is not (A28). `./tool` is a program of the workspace that only this test knows.
+WIDER = [
+    "./tool run && touch wider", "./tool run; touch wider", "./tool run\ntouch wider", "./tool run | tee wider",
+    "./tool run > wider", "./tool run $(touch wider)", "./tool run `touch wider`", "env X=1 ./tool run",
+    "X=1 ./tool run", "./tool -c run", "./tool runs", "./tool run$IFS*", "xargs ./tool run", "sh -c './tool run'",
+    "./tool run *", "./tool run" + " && ./tool run" * 60,
+]  # fmt: skip
+
+
+async def test_a_typed_pattern_allows_what_fits_it_and_nothing_wider(world: World) -> None:
+    """If it failed, people would be asked for every variant of a command, or would have allowed the whole shell.
+    B26 A28"""
+    tool = world.directory / "tool"
+    tool.write_text('#!/bin/sh\necho "$@" >> log\n')
+    tool.chmod(0o755)
+    talk = await _talk(world)
+    await talk.answer(await talk.ask("./tool run"), "allow_session", "./tool run *")
+    assert [await talk.ask("./tool run"), await talk.ask("./tool run 'a b' --fast")] == [None, None]
+    assert (world.directory / "log").read_text() == "run\nrun\nrun a b --fast\n"
+    for line in WIDER:
+        asked = await talk.ask(line)
+        assert asked is not None and asked["params"]["command"] == line
+        await talk.answer(asked, "deny")
+    assert not (world.directory / "wider").exists()
+    assert (world.directory / "log").read_text().count("\n") == 3
+
+
+async def test_everyone_sees_which_pattern_was_typed_and_what_it_covered(world: World) -> None:
+    """If it failed, one person could open a door that the others do not see. B23 B26"""
+    talk = await _talk(world)
+    await talk.answer(await talk.ask("echo a"), "allow_session", "echo *")
+    await talk.ask("echo b")
+    told = [event.body for event in talk.tap.events if event.kind == "permission_notification"]
+    assert [(body["outcome"], body["pattern"]) for body in told] == [
+        ("asked", ""),
+        ("granted", "echo *"),
+        ("granted", "echo *"),
+    ]
+    assert [body["by"].get("client_id", body["by"]["name"]) for body in told[1:]] == [talk.api.client_id, "grant"]
+
+
+async def test_what_a_rule_allows_is_told_with_the_rule(world: World) -> None:
+    """If it failed, nobody could find out why a tool ran without a question. B46"""
+    talk = await _talk(world)
+    await talk.api.prompt(talk.session_id, "look")
+    call = await world.call()
+    await call.tool("ls", {"path": "."})
+    await call.end()
+    await talk._end(await world.call())
+    told = (await talk.tap.wait_for("permission_notification")).body
+    assert (told["outcome"], told["by"], told["pattern"]) == ("granted", {"name": "policy"}, "ls")

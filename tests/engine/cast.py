@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from windlass.wire.delegation import OwnerReply, AgentStatus, StartAgent
+from windlass.wire.delegation import AgentStatus, OwnerReply, StartAgent
 from windlass.wire.execution import Cancel, Events, RunOutcome, RunSpec, Steer
 from windlass.wire.messages import Finish, FinishData, Text, TextData
 from windlass.wire.run_events import MessageStart

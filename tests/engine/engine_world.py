@@ -19,6 +19,7 @@ from windlass.journal.journal import Journal
 from windlass.journal.records import FactRow
 from windlass.journal.sqlite import SqliteBackend
 from windlass.journal.writer import ThreadWriter
+from windlass.tools.files import WorkspaceRoot
 from windlass.wire.execution import Cancel, Events, RunOutcome, RunSpec, Steer
 from windlass.wire.http import Prompt
 from windlass.wire.permissions import By
@@ -51,15 +52,25 @@ class EngineWorld:
         config: Config | None = None,
         mailroom: Mailroom | None = None,
         worktrees: Worktrees | None = None,
+        let_go: Callable[[str], None] = lambda session_id: None,
     ) -> None:
-        (root / "data").mkdir()
-        (root / "project").mkdir()
+        (root / "data").mkdir(exist_ok=True)
+        (root / "project").mkdir(exist_ok=True)
         self.path = str(root / "project")
         self.journal = Journal(ThreadWriter(SqliteBackend(root / "data" / "journal.db")), Clock(), lambda reason: None)
         settings = config or Config(model="x/y")
         graces = Graces(30, 10)
         context = Context(
-            self.journal, Clock(), settings, executor, graces, new_id, mailroom=mailroom, worktrees=worktrees
+            self.journal,
+            Clock(),
+            settings,
+            executor,
+            graces,
+            new_id,
+            mailroom=mailroom,
+            worktrees=worktrees,
+            open_root=WorkspaceRoot,
+            let_go=let_go,
         )
         self.registry = Registry(context, str(root / "data"))
 

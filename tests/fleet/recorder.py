@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from windlass.ids import new_id
-from windlass.wire.delegation import OwnerReply, AgentsRequest
+from windlass.wire.delegation import AgentsRequest, OwnerReply
 from windlass.wire.execution import PermissionAsk, RunSpec, SteerMessage, Verdict
 from windlass.wire.messages import text_message
 from windlass.wire.run_events import Delta, RunEvent

@@ -2,11 +2,15 @@
 
 import asyncio
 
+import msgspec
+
 from tests.fleet.own_worker import own_worker
 from tests.fleet.recorder import World
 from tests.fleet.test_worker_executors import WaitsForTheDisk
 from windlass.fleet.parent.link import RemoteExecutor
-from windlass.wire.execution import RunOutcome
+from windlass.wire.execution import Cancel, Events, PermissionAsk, RunOutcome, RunSpec, Steer
+from windlass.wire.messages import ToolResult, ToolResultData
+from windlass.wire.run_events import Delta, FileWritten, MessageStart, TitleSuggested, ToolEnded
 
 
 async def run(world: World, url: str) -> RunOutcome:
@@ -67,3 +71,35 @@ async def test_a_failure_in_the_worker_is_told_at_the_parent() -> None:
         outcome = await run(world, worker.url)
     assert outcome.status == "failed"
     assert "__fail" in outcome.error
+
+
+class Works:
+    """Emits what an agent emits beside its answer, and tells what it was told of its run."""
+
+    said = (
+        TitleSuggested("Ropes"),
+        MessageStart("m1", "assistant", is_summary=True),
+        MessageStart("m2", "tool"),
+        Delta("m2", 0, "content", "half", "tool_result", "c1", "bash"),
+        ToolEnded("m2", ToolResult(ToolResultData("c1", "bash", "half and half", "{}", False))),
+        FileWritten("/w/a", "new", None),
+        FileWritten("/w/b", "bmV3", "b2xk", "base64", "base64"),
+        FileWritten("/w/c", "unknown before"),
+    )
+
+    async def run(self, spec: RunSpec, events: Events, steer: Steer, cancel: Cancel) -> RunOutcome:
+        for event in self.said:
+            await events.durable(event)
+        await events.approve(PermissionAsk("c1", "view", "read", "look", "/w", "/w/a", read_only=True))
+        return RunOutcome("completed", transcript=[spec.purpose, spec.plan, spec.wants_title])
+
+
+async def test_what_an_agent_does_beside_answering_crosses_the_link_as_it_is() -> None:
+    """B73: streamed output, undo, summaries, titles and plan mode would work in the server's process alone."""
+    world = World("x")
+    world.spec = msgspec.structs.replace(world.spec, purpose="summarize", plan=True, wants_title=True)
+    async with own_worker(Works) as worker:
+        outcome = await run(world, worker.url)
+    assert outcome.transcript == ["summarize", True, True]
+    assert world.events.events == list(Works.said)
+    assert [ask.read_only for ask in world.events.asked] == [True]

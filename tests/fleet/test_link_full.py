@@ -12,7 +12,7 @@ from tests.fleet.recorder import World
 from tests.fleet.scripted_worker import Talk, scripted_worker, served
 from windlass import limits
 from windlass.fleet.parent.link import RemoteExecutor
-from windlass.wire.delegation import OwnerReply, AgentStatus, StartAgent
+from windlass.wire.delegation import AgentStatus, OwnerReply, StartAgent
 from windlass.wire.execution import PermissionAsk, RunOutcome
 from windlass.wire.run_events import Delta, MessageEnd, MessageStart, RunEvent, SteerTaken
 

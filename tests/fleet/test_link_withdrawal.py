@@ -7,7 +7,7 @@ from tests.fleet.own_worker import own_worker
 from tests.fleet.recorder import Recorder, World
 from tests.fleet.scripted_worker import Talk, scripted_worker
 from windlass.fleet.parent.link import RemoteExecutor
-from windlass.wire.delegation import OwnerReply, AgentsRequest, WaitForAgents
+from windlass.wire.delegation import AgentsRequest, OwnerReply, WaitForAgents
 from windlass.wire.execution import RunOutcome
 
 

@@ -7,6 +7,7 @@ from windlass.journal.reader import Reader
 from windlass.wire.events import ConfigChanged, Fact
 from windlass.wire.messages import Finish, FinishData, Message, MessagePrivate, Text, TextData
 from windlass.wire.permissions import By, PermissionNotification, PermissionPrivate, PermissionRequest
+from windlass.wire.questions import Question, QuestionBatch, QuestionNotification, QuestionResponse
 from windlass.wire.runs import Run, RunPrivate, Usage
 from windlass.wire.sessions import FileVersion, Session
 
@@ -81,12 +82,28 @@ def question_fact(id: str = "q1", *, session: str = "s1", run: str = "r1", resou
 
 
 def answer_fact(
-    id: str = "q1", *, session: str = "s1", run: str = "r1", resource: str = "a.txt", remember: bool = False
+    id: str = "q1",
+    *,
+    session: str = "s1",
+    run: str = "r1",
+    resource: str = "a.txt",
+    remember: bool = False,
+    pattern: str = "",
 ) -> Fact:
-    told = PermissionNotification(f"call-{id}", id, "granted", True, False, session, BY)
-    private = PermissionPrivate(id, "edit", "write", resource, granted=remember)
+    told = PermissionNotification(f"call-{id}", id, "granted", True, False, session, BY, pattern)
+    private = PermissionPrivate(id, "edit", "write", resource, granted=remember, pattern=pattern)
     key = id if remember else ""
     return Fact("permission_notification", "created", told, BY, session, run, key=key, private=private)
+
+
+def batch_fact(id: str = "b1", *, session: str = "s1", run: str = "r1", question: str = "Go on?") -> Fact:
+    batch = QuestionBatch(id, session, f"call-{id}", (Question("q1", "yes_no", question),), session, run)
+    return Fact("question_batch_request", "created", batch, BY, session, run, key=id)
+
+
+def batch_end_fact(id: str = "b1", *, session: str = "s1", run: str = "r1") -> Fact:
+    told = QuestionNotification(id, "answered", session, BY, (QuestionResponse("q1", yes=True),))
+    return Fact("question_batch_notification", "created", told, BY, session, run)
 
 
 def file_fact(id: str = "f1", path: str = "a.txt", version: int = 1, *, session: str = "s1") -> Fact:

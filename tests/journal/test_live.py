@@ -77,7 +77,7 @@ def test_offsets_go_on_from_what_was_shown() -> None:
     assert [live.publish(0, 2), live.publish(0, 2)] == [3, 5]
 
 
-@pytest.mark.parametrize("part_type", ["finish", "tool_result", ""])
+@pytest.mark.parametrize("part_type", ["finish", "binary", ""])
 def test_only_text_is_streamed(part_type: str) -> None:
     """A result would be put together from pieces that nobody checked."""
     with pytest.raises(ValueError, match="cannot be streamed"):

@@ -10,7 +10,7 @@ from tests.journal.two_workspaces import two_workspaces
 from windlass import limits
 from windlass.journal import maintenance
 
-TABLES = ("sessions", "messages", "runs", "permissions", "grants", "files")
+TABLES = ("sessions", "messages", "runs", "permissions", "questions", "grants", "files")
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_a_row_that_differs_is_named_with_what_differs(full: Path) -> None:
 
 def test_a_row_that_no_fact_speaks_of_is_named(full: Path) -> None:
     """Something could be in the tables that never happened (I15)."""
-    change(full, "INSERT INTO grants VALUES ('zz', 's1', 'bash', 'run', 'rm -r /')")
+    change(full, "INSERT INTO grants VALUES ('zz', 's1', 'bash', 'run', 'rm -r /', '')")
     assert maintenance.check(full) == ["grants: the table has zz/s1, the facts say nothing"]
 
 

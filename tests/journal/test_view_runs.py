@@ -15,6 +15,10 @@ async def two(journal: Journal) -> Two:
     return await two_workspaces(journal)
 
 
+def versions(opening: view.Opening) -> dict[tuple[str, str], int]:
+    return {place: known.version for place, known in opening.files.items()}
+
+
 async def test_runs_come_in_the_order_they_were_accepted_and_can_be_filtered(two: Two) -> None:
     """A client would look for its run in the wrong place, or in another session (B16)."""
     everything = await two.read(view.runs, "", "", "", 9)
@@ -52,14 +56,14 @@ async def test_a_restart_finds_everything_that_was_not_over(two: Two) -> None:
     ]
     assert [(found.run.id, found.private.order) for found in opening.runs] == [("r2", 2), ("r3", 3)]
     assert names(opening.permissions) == ["q2", "q1"]
-    assert opening.grants == [("s1", "edit", "write", "here-0")]
+    assert opening.grants == [("s1", "edit", "write", "here-0", "")]
 
 
 async def test_a_restart_goes_on_counting_where_it_was(two: Two) -> None:
     """Two runs would have one number, and a cancel of the first would cover the second (R4)."""
     opening = await two.read(view.opening)
     assert (opening.next_numbers, opening.next_order) == ({"s1": 3, "s2": 3}, 5)
-    assert opening.file_versions == {("s1", "a.txt"): 2, ("s2", "b.txt"): 1}
+    assert versions(opening) == {("s1", "a.txt"): 2, ("s2", "b.txt"): 1}
 
 
 @pytest.mark.parametrize(
@@ -87,7 +91,7 @@ async def test_a_workspace_is_opened_at_a_start_while_it_has_runs_that_are_not_o
 async def test_a_version_of_a_file_that_is_told_again_is_the_same_version(two: Two) -> None:
     """A run that repeats what it wrote would stop the whole journal."""
     await two.here.durable(two.here.append([file_fact("f2", "a.txt", 2), file_fact("f4", "a.txt", 3)]))
-    assert (await two.read(view.opening)).file_versions == {("s1", "a.txt"): 3, ("s2", "b.txt"): 1}
+    assert versions(await two.read(view.opening)) == {("s1", "a.txt"): 3, ("s2", "b.txt"): 1}
 
 
 async def test_questions_wait_in_the_order_they_were_asked_until_they_are_answered(two: Two) -> None:
@@ -103,7 +107,7 @@ async def test_an_answer_is_remembered_only_when_it_was_given_for_the_session(tw
     facts = [answer_fact("q1", resource="once"), answer_fact("q2", resource="always", remember=True)]
     await two.here.durable(two.here.append([*facts, facts[1]]))
     grants = (await two.read(view.opening)).grants
-    assert sorted(resource for *_, resource in grants) == ["always", "here-0"]
+    assert sorted(resource for *_, resource, _ in grants) == ["always", "here-0"]
 
 
 async def test_skipping_questions_is_of_one_workspace(two: Two) -> None:
@@ -129,7 +133,7 @@ async def test_a_deleted_session_takes_its_content_along_and_nothing_else(two: T
     opening = await two.read(view.opening)
     assert sorted(session.id for session in opening.sessions) == ["s2", "s3", "s4"]
     assert ([found.run.id for found in opening.runs], opening.grants, opening.permissions) == (["r3"], [], [])
-    assert opening.file_versions == {("s2", "b.txt"): 1}
+    assert versions(opening) == {("s2", "b.txt"): 1}
     there = await two.journal.read(view.opening, two.there.workspace_id)
     assert (len(there.sessions), len(there.runs), len(there.grants)) == (4, 2, 1)
     assert len(await two.journal.read(view.messages, two.there.workspace_id, "s1")) == 4

@@ -8,6 +8,8 @@ import msgspec
 from tests.journal.conftest import new_log
 from tests.journal.facts import (
     answer_fact,
+    batch_end_fact,
+    batch_fact,
     file_fact,
     message_fact,
     question_fact,
@@ -58,6 +60,10 @@ def _facts(where: str) -> list[Fact]:
         question_fact("q1", resource=f"{where}-1", run="r2"),
         question_fact("q0", resource=f"{where}-0", run="r2"),
         answer_fact("q0", resource=f"{where}-0", run="r2", remember=True),
+        batch_fact("b2", run="r2", question=f"{where}-2"),
+        batch_fact("b1", run="r3", session="s2", question=f"{where}-1"),
+        batch_fact("b0", run="r2"),
+        batch_end_fact("b0", run="r2"),
         file_fact("f1", "a.txt", 1),
         file_fact("f2", "a.txt", 2 + other),
         file_fact("f3", "b.txt", 1, session="s2"),

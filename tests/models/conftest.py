@@ -5,8 +5,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
+from windlass.models.anthropic import AnthropicModel
 from windlass.models.openai import OpenAIModel
+from windlass.models.responses import ResponsesModel
+from windlass.testing.anthropic_wire import AnthropicServer
 from windlass.testing.model_server import ModelServer
+from windlass.testing.responses_wire import ResponsesServer
 
 
 @pytest.fixture
@@ -22,6 +26,46 @@ async def open_model() -> AsyncIterator[Callable[..., OpenAIModel]]:
 
     def make(base_url: str, key: str = "key-of-the-test", **bounds: float) -> OpenAIModel:
         models.append(OpenAIModel("local", base_url, key, **bounds))
+        return models[-1]
+
+    yield make
+    for model in models:
+        await model.aclose()
+
+
+@pytest.fixture
+async def responses_server() -> AsyncIterator[ResponsesServer]:
+    async with ResponsesServer() as server:
+        yield server
+
+
+@pytest.fixture
+async def open_responses() -> AsyncIterator[Callable[..., ResponsesModel]]:
+    """A factory of models; every one it made is closed at the end."""
+    models: list[ResponsesModel] = []
+
+    def make(base_url: str, key: str = "key-of-the-test", **bounds: float) -> ResponsesModel:
+        models.append(ResponsesModel("local", base_url, key, **bounds))
+        return models[-1]
+
+    yield make
+    for model in models:
+        await model.aclose()
+
+
+@pytest.fixture
+async def anthropic_server() -> AsyncIterator[AnthropicServer]:
+    async with AnthropicServer() as server:
+        yield server
+
+
+@pytest.fixture
+async def open_anthropic() -> AsyncIterator[Callable[..., AnthropicModel]]:
+    """A factory of models of Anthropic's wire; every one it made is closed at the end."""
+    models: list[AnthropicModel] = []
+
+    def make(base_url: str, key: str = "canary-of-the-test", **bounds: float) -> AnthropicModel:
+        models.append(AnthropicModel("claude", base_url, key, **bounds))
         return models[-1]
 
     yield make

@@ -10,6 +10,7 @@ from model_requests import calls_of, collect, request, text_of
 from windlass import limits
 from windlass.models.openai_chunks import ChunkReader
 from windlass.models.refusals import Refusals
+from windlass.models.sse import EventDecoder
 from windlass.wire.model import Chunk, FinishChunk, ModelError
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
@@ -189,6 +190,63 @@ def test_more_calls_than_the_limit_are_refused() -> None:
     """Otherwise a malfunctioning model could start thousands of tools (A32)."""
     with pytest.raises(ModelError, match="tool calls at once"):
         read(*(piece(number, f"c{number}", "ls") for number in range(limits.TOOL_CALLS_PER_STEP + 1)))
+
+
+@pytest.mark.parametrize("pieces", [10, 1])
+def test_ten_megabytes_of_arguments_are_refused(pieces: int) -> None:
+    """Otherwise one model that does not stop could take all of the server's memory (A32)."""
+    more = [piece(0, arguments="x" * (10_000_000 // pieces)) for _ in range(pieces)]
+    with pytest.raises(ModelError, match=f"more than {limits.TOOL_ARGUMENTS_BYTES} bytes"):
+        read(piece(0, "a", "write"), *more)
+
+
+def test_a_made_up_tool_and_broken_arguments_pass_through() -> None:
+    """Otherwise the model would not be told what is wrong with its call."""
+    assert calls_of(read(piece(0, "a", "no.such tool", "{not json"))) == [("a", "no.such tool", "{not json")]
+
+
+def test_an_empty_answer_is_an_answer() -> None:
+    """Otherwise the agent could not say that the model said nothing."""
+    assert read(finish="stop") == [FinishChunk("end_turn")]
+
+
+RECORDED = (
+    delta(role="assistant", reasoning_content="Gr\u00fcbel.")
+    + delta(content="Gr\u00fc\u00dfe ")
+    + delta(content="\U0001f600")
+    + delta(**piece(0, "a", "ls", '{"x"'))
+    + delta(**piece(1, "b", "view", '{"y"'))
+    + delta(**piece(0, arguments=":1}"))
+    + delta(**piece(1, arguments=":2}"))
+    + b'data: {"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 4}}\n\n'
+    + DONE
+)
+
+
+def read_bytes(*pieces: bytes) -> list[Chunk]:
+    chunks: list[Chunk] = []
+    reader = ChunkReader("local", Refusals("local", "http://127.0.0.1", ""), chunks.append)
+    decoder = EventDecoder(limits.MODEL_LINE_BYTES)
+    for received in pieces:
+        for data in decoder.feed(received):
+            reader.read(data)
+    reader.finish()
+    return chunks
+
+
+def test_a_stream_cut_anywhere_gives_the_same_answer() -> None:
+    """Otherwise a word, an umlaut or a call would be lost now and then, by how the network cuts its packets."""
+    whole = read_bytes(RECORDED)
+    assert (text_of(whole), calls_of(whole)) == ("Gr\u00fc\u00dfe \U0001f600", TWO_CALLS)
+    for cut in range(1, len(RECORDED)):
+        assert read_bytes(RECORDED[:cut], RECORDED[cut:]) == whole
+
+
+@pytest.mark.parametrize("field", ["reasoning", "reasoning_content"])
+def test_thoughts_are_signed_once_with_the_name_they_came_by(field: str) -> None:
+    """Otherwise they could not go back to a server that wants them, under the only name it takes."""
+    chunks = read({field: "hm"}, {field: "m"}, finish="stop")
+    assert [chunk.signature for chunk in chunks[:2]] == [field, ""]
 
 
 @pytest.mark.parametrize("field", ["reasoning", "reasoning_content"])

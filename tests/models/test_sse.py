@@ -53,3 +53,23 @@ def test_many_data_lines_of_one_event_are_bounded_too() -> None:
     with pytest.raises(LineTooLong):
         for _ in range(50):
             decoder.feed(b"data: xxxx\n")
+
+
+@pytest.mark.parametrize(
+    ("packet", "events"),
+    [
+        (b"event: a_name\ndata: one\n\n", [b"one"]),
+        (b"event: a_name\ndata: one\nid: 7\n\n", [b"one"]),
+        (b"event: a_name\ndata: one\ndata: two\n\n", [b"one\ntwo"]),
+        (b"event: a\ndata: one\n\nevent: b\ndata: two\n\n", [b"one", b"two"]),
+        (b"event: a\ndata: say data: twice\n\n", [b"say data: twice"]),
+        (b"event: a\r\ndata: one\r\n\r\n", [b"one"]),
+        (b"event: a\n\n", []),
+        (b"event: a\ndata:\n\n", [b""]),
+    ],
+)
+def test_an_event_with_a_name_is_its_data(packet: bytes, events: list[bytes]) -> None:
+    """Otherwise the short way for packets of one event would read them differently from the long one."""
+    assert EventDecoder(1000).feed(packet) == events
+    byte_by_byte = EventDecoder(1000)
+    assert [event for at in range(len(packet)) for event in byte_by_byte.feed(packet[at : at + 1])] == events

@@ -13,8 +13,24 @@ SEARCH_SECONDS = 90  # of one exhaustive search; nothing in it can wait, and it 
 
 _REST = {"core": ("tests/engine",), "journal": ("tests/journal", "tests/engine")}
 # What these do is all in their own tests: no other may be needed to notice a change.
-_ALONE = {"policy", "encoding", "lock", "maintenance", "migrations", "rebuild", "tail", "writer"}
+_ALONE = {
+    "command_patterns",
+    "commands",
+    "encoding",
+    "lock",
+    "maintenance",
+    "migrations",
+    "policy",
+    "programs",
+    "simple_command",
+}
+_ALONE |= {"rebuild", "tail", "writer"}
 _NEAREST = {
+    "core/answers": ("tests/core/test_answers.py",),
+    "core/command_patterns": ("tests/core/test_command_patterns.py",),
+    "core/commands": ("tests/core/test_commands.py", "tests/core/test_command_patterns.py"),
+    "core/simple_command": ("tests/core/test_commands.py", "tests/core/test_command_patterns.py"),
+    "core/programs": ("tests/core/test_command_patterns.py", "tests/core/test_commands.py"),
     "core/claims": ("tests/core/test_claims.py", "tests/core/test_claims_exhaustive.py"),
     "core/lane": (
         "tests/core/test_lane.py",
@@ -23,7 +39,12 @@ _NEAREST = {
         "tests/core/test_lane_machine.py",
     ),
     "core/permissions": ("tests/core/test_permissions.py", "tests/core/test_permissions_exhaustive.py"),
-    "core/policy": ("tests/core/test_policy.py", "tests/core/test_permissions.py"),
+    "core/policy": (
+        "tests/core/test_policy.py",
+        "tests/core/test_command_patterns.py",
+        "tests/core/test_permissions.py",
+    ),
+    "core/questions": ("tests/core/test_questions_exhaustive.py",),
     "journal/encoding": ("tests/journal/test_encoding.py",),
     "journal/journal": ("tests/journal/test_journal.py", "tests/journal/test_poison.py"),
     "journal/live": ("tests/journal/test_live.py", "tests/journal/test_log.py"),

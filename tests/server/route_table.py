@@ -18,7 +18,7 @@ class Route(NamedTuple):
     """A row. Ids in braces are filled in from a `World`; `status` is what the valid sample is answered.
 
     `scope`: the least a token needs (`open`: none at all). `body` has every field the route knows; those in `required`
-    may not be left out.
+    may not be left out. `idle`: it waits for its session, so that the sample is for one on which nothing runs.
     """
 
     method: str
@@ -29,6 +29,7 @@ class Route(NamedTuple):
     required: tuple[str, ...] = ()
     query: str = ""
     in_document: bool = True
+    idle: bool = False
 
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
@@ -39,6 +40,8 @@ class Route(NamedTuple):
 
     def filled(self, ids: dict[str, str]) -> tuple[str, bytes | None]:
         """The target (path and query) and the encoded body of a request with these ids."""
+        if self.idle:
+            ids = {**ids, "session_id": ids["idle_session_id"]}
         query = f"?{_fill(self.query, ids)}" if self.query else ""
         body = None if self.body is None else json.dumps(_fill(self.body, ids)).encode()
         return _fill(self.path, ids) + query, body
@@ -64,7 +67,8 @@ _PROMPT = {
     "on_busy": "enqueue",
     "reasoning_effort": "low",
 }
-_GRANT = {"permission": {"id": "{permission_id}"}, "action": "deny"}
+_ANSWER = {"batch_request_id": "{batch_id}", "responses": [{"request_id": "q1", "yes": True}]}
+_GRANT = {"permission": {"id": "{permission_id}"}, "action": "deny", "pattern": ""}
 
 ROUTES = [
     Route("GET", "/", "read", in_document=False),
@@ -87,6 +91,14 @@ ROUTES = [
     Route("GET", S, "read"),
     Route("PUT", S, "operate", 200, {"title": "Another title"}, ("title",)),
     Route("DELETE", S, "operate"),
+    Route("GET", f"{S}/history", "read"),
+    Route("GET", f"{S}/filetracker/files", "read"),
+    # The run is not over.
+    Route("POST", f"{S}/undo", "operate", 422, {"run_id": "{run_id}"}, ("run_id",)),
+    Route("POST", f"{S}/plan", "operate", 200, {"plan": True}, ("plan",)),
+    # There is nothing to sum up yet.
+    Route("POST", f"{A}/summarize", "operate", 409, idle=True),
+    Route("POST", f"{A}/shell", "operate", 200, {"command": "true", "term_width": 80}, ("command",), idle=True),
     Route("GET", f"{S}/messages", "read"),
     Route("GET", f"{S}/messages/user", "read"),
     Route("GET", f"{W}/messages/user", "read"),
@@ -103,10 +115,14 @@ ROUTES = [
     Route("GET", R, "read"),
     Route("POST", f"{R}/cancel", "operate", 202),
     Route("DELETE", R, "operate"),
+    Route("GET", f"{W}/mcp/states", "read"),
     Route("GET", f"{W}/permissions", "read"),
     Route("POST", f"{W}/permissions/grant", "operate", 200, _GRANT, ("permission", "action")),
     Route("GET", f"{W}/permissions/skip", "read"),
     Route("POST", f"{W}/permissions/skip", "operate", 200, {"skip": False}, ("skip",)),
+    Route("GET", f"{W}/questions", "read"),
+    Route("POST", f"{W}/questions/answer", "operate", 200, _ANSWER, ("batch_request_id", "responses")),
+    Route("POST", f"{W}/questions/cancel", "operate", 200, {"batch_request_id": "{batch_id}"}),
 ]
 CLOSED = [route for route in ROUTES if route.scope != "open"]
 CHANGING = [route for route in ROUTES if route.changes]

@@ -82,6 +82,7 @@ async def test_a_missing_field_is_named(route: Route, field: str, world: World, 
 WRONG: dict[type, list[Any]] = {
     str: [None, 1, 1.5, True, [], {}, ["x"], 10**30],
     bool: [None, 0, 1, "true", "", [], {}],
+    int: [None, 1.5, "80", True, [], {}, 10**30],
     list: [None, 1, "x", True, {}, [1], [None], [[]]],
     dict: [None, 1, "x", True, []],
 }
@@ -116,6 +117,7 @@ async def test_a_field_of_a_wrong_type_is_named(route: Route, world: World, door
 
 
 P = f"{W}/agent"
+SHELL = f"{W}/agent/sessions/{{session_id}}/shell"
 LONG = "a" * (limits.TITLE_CHARACTERS + 1)
 PROMPT = {"session_id": "{session_id}", "prompt": "Hello."}
 FILE = {"file_path": "a.png", "file_name": "a.png", "mime_type": "image/png", "content": "aGk="}
@@ -136,6 +138,14 @@ REFUSED = [
     (409, "run_id", Route("POST", P, "operate", body={**PROMPT, "run_id": "{run_id}"})),
     (409, "busy", Route("POST", P, "operate", body={**PROMPT, "on_busy": "reject"})),
     (422, "title", Route("POST", f"{W}/sessions", "operate", body={"title": LONG})),
+    (400, "command", Route("POST", SHELL, "operate", body={"command": " \n"})),
+    (422, "command", Route("POST", SHELL, "operate", body={"command": "x" * (limits.SHELL_COMMAND_CHARACTERS + 1)})),
+    (422, "command", Route("POST", SHELL, "operate", body={"command": "echo \0"})),
+    (422, "term_width", Route("POST", SHELL, "operate", body={"command": "true", "term_width": -1})),
+    (422, "term_width", Route("POST", SHELL, "operate", body={"command": "true", "term_width": 1_001})),
+    (422, "run_id", Route("POST", f"{W}/sessions/{{session_id}}/undo", "operate", body={"run_id": "../x"})),
+    (404, "run", Route("POST", f"{W}/sessions/{{session_id}}/undo", "operate", body={"run_id": "run_unknown"})),
+    (404, "run", Route("POST", f"{W}/sessions/{{idle_session_id}}/undo", "operate", body={"run_id": "{run_id}"})),
     (422, "title", Route("PUT", f"{W}/sessions/{{session_id}}", "operate", body={"title": LONG})),
     (
         400,

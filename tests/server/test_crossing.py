@@ -17,7 +17,7 @@ BY_QUERY = [
     Route("GET", f"{W}/runs", "read", query="session={session_id}"),
     Route("GET", f"{W}/runs", "read", query="after={run_id}"),
 ]
-NAMES = ("session_id", "run_id", "permission_id")
+NAMES = ("session_id", "run_id", "permission_id", "batch_id")
 
 
 def takes_an_id(route: Route) -> bool:
@@ -71,7 +71,9 @@ async def test_a_workspace_that_is_not_open_is_not_found(route: Route, world: Wo
     assert status == 404 and body["message"], body
 
 
-@pytest.mark.parametrize("name", ["workspace_id", "session_id", "waiting_run_id", "permission_id", "message_id"])
+@pytest.mark.parametrize(
+    "name", ["workspace_id", "session_id", "waiting_run_id", "permission_id", "batch_id", "message_id"]
+)
 async def test_ids_cannot_be_guessed(name: str, world: World, other_world: World) -> None:
     """Ids that follow from one another would be an invitation to try the next one (A19)."""
     first, second = world.ids[name], other_world.ids[name]

@@ -1,4 +1,5 @@
-"""A workspace with something in it to attack: a session whose run waits for a permission, and one queued behind it."""
+"""A workspace with something in it to attack: a session whose run waits for a permission, one queued behind it, and a
+session whose run waits for the answer to a question."""
 
 import asyncio
 import json
@@ -10,9 +11,11 @@ from typing import Any
 from windlass.testing.server_process import Api, EventTap, ServerProcess, until
 
 Starter = Callable[..., Awaitable[ServerProcess]]
+QUESTION = {"type": "yes_no", "question": "Go on?"}
 SCRIPT = {
     "rules": [
         {"match": "touch", "replies": [[{"tool": "bash", "input": {"command": "touch ran.txt"}}], [{"say": "Done."}]]},
+        {"match": "wonder", "replies": [[{"tool": "question", "input": {"questions": [QUESTION]}}], [{"say": "Oh."}]]},
         {"match": "*", "replies": [[{"say": "Hello."}]]},
     ]
 }
@@ -40,15 +43,19 @@ class World:
         api = self.api
         await api.open(self.directory)
         session_id = await api.new_session("Private notes")
+        idle_session_id = await api.new_session("Nothing yet")
         first = await api.prompt(session_id, "touch a file")
         second = await api.prompt(session_id, "then say hello")
+        curious_id = await api.new_session("Open questions")
+        await api.prompt(curious_id, "wonder about something")
         pending: list[dict[str, Any]] = []
 
         async def is_asked() -> bool:
-            pending[:] = await api.ok("GET", "W/permissions")
-            return bool(pending)
+            permissions, batches = await api.ok("GET", "W/permissions"), await api.ok("GET", "W/questions")
+            pending[:] = [*permissions, *batches]
+            return bool(permissions and batches)
 
-        await until(is_asked, "the run asks for permission")
+        await until(is_asked, "one run asks for permission, the other a question")
         self._tap = await api.stream().__aenter__()
         messages = await api.messages(session_id)
         self.ids = {
@@ -56,10 +63,13 @@ class World:
             "client_id": api.client_id,
             "workspace_id": api.workspace_id,
             "session_id": session_id,
+            "idle_session_id": idle_session_id,
             "waiting_run_id": first["run_id"],
             "run_id": second["run_id"],
             "new_run_id": f"run-{uuid.uuid4()}",
             "permission_id": pending[0]["id"],
+            "batch_id": pending[1]["id"],
+            "curious_session_id": curious_id,
             "message_id": messages[0]["id"],
         }
         return self
@@ -67,7 +77,8 @@ class World:
     async def __aexit__(self, *exception: object) -> None:
         if self._tap is not None:
             await self._tap.drop()
-        await self.api.call("POST", f"W/agent/sessions/{self.ids.get('session_id')}/cancel")
+        for name in ("session_id", "curious_session_id"):
+            await self.api.call("POST", f"W/agent/sessions/{self.ids.get(name)}/cancel")
         await self.api.call("DELETE", f"/v1/clients/{self.api.client_id}")
         await until(self._is_closed, "the workspace is closed")
         await self.api.__aexit__()
@@ -78,7 +89,7 @@ class World:
     async def state(self) -> dict[str, Any]:
         """All that a request could have changed: equal before and after one that was refused."""
         api = self.api
-        paths = ("W", "W/sessions", "W/runs", "W/permissions", "W/permissions/skip")
+        paths = ("W", "W/sessions", "W/runs", "W/permissions", "W/permissions/skip", "W/questions")
         seen = await asyncio.gather(*(api.call("GET", path) for path in paths))
         # Those of this world alone: what another test opened may close in this very moment.
         opened = [w for w in await api.ok("GET", "/v1/workspaces") if w["path"].startswith(str(self.directory))]

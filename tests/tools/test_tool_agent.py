@@ -7,12 +7,12 @@ import pytest
 
 from windlass.tools.agent import Agent
 from windlass.wire.delegation import (
-    OwnerReply,
     AgentsRequest,
     AgentStatus,
     CancelAgent,
     ListAgents,
     MessageAgent,
+    OwnerReply,
     StartAgent,
     SteerAgent,
     WaitForAgents,

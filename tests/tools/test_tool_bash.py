@@ -11,29 +11,20 @@ from typing import Any
 
 import pytest
 import uvloop
+from bash_kit import a_shell, run
 
 from windlass import limits
-from windlass.guardian.handle import Guardian
-from windlass.tools.bash import Bash, BashPlan
+from windlass.tools.bash import Bash
 from windlass.tools.environment import child_environment
 from windlass.tools.files import WorkspaceRoot
 from windlass.tools.output import HeadAndTail
-from windlass.wire.tools import Tool, ToolError, ToolOutput
+from windlass.wire.tools import Tool, ToolError
 
 
 @pytest.fixture
 async def bash(root: WorkspaceRoot) -> AsyncIterator[Bash]:
-    guardian = await Guardian.start()
-    yield Bash(root, guardian, child_environment(os.environ))
-    await guardian.aclose()
-
-
-def plan(bash: Bash, command: str, **more: Any) -> BashPlan:
-    return bash.plan({"command": command, **more}, "call")
-
-
-async def run(bash: Bash, command: str, **more: Any) -> ToolOutput:
-    return await plan(bash, command, **more).run()
+    async with a_shell(root) as shell:
+        yield shell.bash
 
 
 def sleepers(mark: str) -> int:
@@ -165,6 +156,7 @@ def test_the_ask_shows_exactly_what_is_run_and_that_it_is_unconfined(bash: Bash,
         "command": "make  test",
         "working_directory": str(workspace),
         "timeout_seconds": 5.0,
+        "background": False,
         "description": "Run the tests",
     }
 
@@ -182,7 +174,7 @@ def test_bad_arguments_are_refused(bash: Bash, arguments: dict[str, Any]) -> Non
 async def test_a_workspace_that_is_gone_is_an_error(bash: Bash, workspace: Path) -> None:
     """The command would run somewhere else, or the run fail for no visible reason."""
     os.rmdir(workspace)
-    with pytest.raises(ToolError, match="could not be started"):
+    with pytest.raises(ToolError, match="cannot be entered"):
         await run(bash, "true")
 
 
@@ -190,13 +182,9 @@ def test_it_works_on_uvloop(root: WorkspaceRoot) -> None:
     """The server runs on uvloop and the tests do not."""
 
     async def story() -> None:
-        guardian = await Guardian.start()
-        try:
-            bash = Bash(root, guardian, child_environment({}))
-            assert (await run(bash, "echo a; sleep 0.05; echo b")).content == "a\nb\n[exit code 0]"
-            assert "left out" in (await run(bash, "head -c 3000000 /dev/zero | tr '\\0' x")).content
-        finally:
-            await guardian.aclose()
+        async with a_shell(root) as shell:
+            assert (await run(shell.bash, "echo a; sleep 0.05; echo b")).content == "a\nb\n[exit code 0]"
+            assert "left out" in (await run(shell.bash, "head -c 3000000 /dev/zero | tr '\\0' x")).content
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(story())

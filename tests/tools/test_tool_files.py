@@ -1,5 +1,6 @@
 """WorkspaceRoot: no path leaves the workspace, and a file is written whole or not at all (A20-A23)."""
 
+import fcntl
 import os
 import socket
 import stat
@@ -370,6 +371,24 @@ def test_of_many_replacements_of_one_content_one_wins(root: WorkspaceRoot, works
     for thread in threads:
         thread.join()
     assert done == [(workspace / "a").read_bytes()]
+
+
+def test_a_lock_that_somebody_keeps_does_not_hold_up_edits(
+    root: WorkspaceRoot, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A34: one `flock . sleep infinity` would hang a thread of the server with every edit, until it has none left."""
+    monkeypatch.setattr(files.limits, "EDIT_TURN_SECONDS", 0.05)
+    (workspace / "a").write_text("old")
+    keeper = os.open(workspace, os.O_RDONLY)
+    try:
+        fcntl.flock(keeper, fcntl.LOCK_EX)
+        replacing = threading.Thread(target=root.replace_bytes, args=("a", b"old", b"new"), daemon=True)
+        replacing.start()
+        replacing.join(5.0)
+        assert (workspace / "a").read_text() == "new"
+    finally:
+        os.close(keeper)
+        replacing.join()
 
 
 def test_a_closed_root_opens_nothing(workspace: Path) -> None:

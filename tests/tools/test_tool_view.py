@@ -1,7 +1,9 @@
 """view and ls: what an agent sees of the workspace, bounded."""
 
+import base64
 import json
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +12,13 @@ import pytest
 from windlass import limits
 from windlass.tools.files import WorkspaceRoot
 from windlass.tools.ls import Ls
+from windlass.tools.read_files import ReadFiles
 from windlass.tools.view import View
 from windlass.wire.tools import Tool, ToolError
 
 
 async def view(root: WorkspaceRoot, **arguments: Any) -> str:
-    return (await View(root).plan(arguments, "call").run()).content
+    return (await View(root, ReadFiles()).plan(arguments, "call").run()).content
 
 
 async def ls(root: WorkspaceRoot, **arguments: Any) -> str:
@@ -29,6 +32,29 @@ async def test_lines_are_numbered(root: WorkspaceRoot, workspace: Path) -> None:
     """The model could not say which line it means."""
     (workspace / "a.py").write_text("one\ntwo\n")
     assert await view(root, file_path="a.py") == "     1\tone\n     2\ttwo"
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("text", ["a", "a\n", "\n", "\n\n", "a\n\nb", "a\nb\n", "a\n\n"])
+async def test_the_lines_are_those_of_the_file(root: WorkspaceRoot, workspace: Path, text: str, end: str) -> None:
+    """A line too many or too few, and every number after it is wrong."""
+    (workspace / "a").write_bytes(text.replace("\n", end).encode())
+    expected = [f"{number:6}\t{line}" for number, line in enumerate(text.removesuffix("\n").split("\n"), 1)]
+    shown = [line for line in (await view(root, file_path="a")).split("\n") if not line.startswith("[its lines")]
+    assert shown == expected
+
+
+def test_a_million_lines_do_not_hold_up_the_loop(root: WorkspaceRoot, workspace: Path) -> None:
+    """A thread that makes a million strings in one step lets nobody else have a turn meanwhile."""
+    (workspace / "a").write_text("ab\n" * 1_000_000)
+    text = (workspace / "a").read_text()
+    began = time.thread_time()
+    text.split("\n")
+    split_seconds = time.thread_time() - began
+    plan = View(root, ReadFiles()).plan({"file_path": "a"}, "call")
+    began = time.thread_time()
+    assert "[lines 1 to 2000 of 1000000;" in plan._view().content
+    assert time.thread_time() - began < split_seconds
 
 
 async def test_a_stretch_of_lines_can_be_viewed_and_says_how_to_go_on(root: WorkspaceRoot, workspace: Path) -> None:
@@ -49,7 +75,9 @@ async def test_what_is_shown_is_bounded_by_characters(root: WorkspaceRoot, works
 async def test_a_very_long_line_is_cut_and_says_so(root: WorkspaceRoot, workspace: Path) -> None:
     """A line of minified code would be all that fits."""
     (workspace / "a").write_text("x" * 5000)
-    assert (await view(root, file_path="a")).endswith("x[... 3000 more characters in this line]")
+    assert (await view(root, file_path="a")).endswith(
+        "x[... 3000 more characters in this line; `grep` shows the part around a match]"
+    )
 
 
 async def test_a_binary_file_is_refused(root: WorkspaceRoot, workspace: Path) -> None:
@@ -85,20 +113,69 @@ async def test_an_offset_after_the_end_is_refused(root: WorkspaceRoot, workspace
 def test_bad_arguments_name_the_field(root: WorkspaceRoot, arguments: dict[str, Any], field: str) -> None:
     """The model would try the same again."""
     with pytest.raises(ToolError, match=field):
-        View(root).plan(arguments, "call")
+        View(root, ReadFiles()).plan(arguments, "call")
 
 
 def test_the_ask_names_the_exact_file(root: WorkspaceRoot, workspace: Path) -> None:
     """I10: a grant for one spelling of a path would not be the grant for the file."""
-    ask = View(root).plan({"file_path": f"{workspace}/a/../b"}, "call").ask
+    ask = View(root, ReadFiles()).plan({"file_path": f"{workspace}/a/../b"}, "call").ask
     assert (ask.tool_call_id, ask.action, ask.resource, ask.path) == ("call", "read", "b", f"{workspace}/b")
 
 
 def test_the_schema_is_one_plain_object(root: WorkspaceRoot) -> None:
     """Providers refuse a schema whose top is a reference."""
-    tool: Tool = View(root)
+    tool: Tool = View(root, ReadFiles())
     assert (tool.schema["type"], tool.schema["required"]) == ("object", ["file_path"])
     assert "$ref" not in json.dumps(tool.schema)
+
+
+PICTURES = {
+    "image/png": b"\x89PNG\r\n\x1a\n\0\0",
+    "image/jpeg": b"\xff\xd8\xff\xe0\0",
+    "image/gif": b"GIF89a\0",
+    "image/webp": b"RIFF\0\0\0\0WEBPVP8 ",
+}
+
+
+@pytest.mark.parametrize("mime_type", PICTURES)
+async def test_a_picture_is_shown_as_one(root: WorkspaceRoot, workspace: Path, mime_type: str) -> None:
+    """The model could not look at a screenshot; the name says nothing, the content does."""
+    (workspace / "a.txt").write_bytes(PICTURES[mime_type])
+    output = await View(root, ReadFiles()).plan({"file_path": "a.txt"}, "call").run()
+    assert (output.mime_type, base64.b64decode(output.data)) == (mime_type, PICTURES[mime_type])
+
+
+async def test_a_picture_that_is_too_large_is_refused(root: WorkspaceRoot, workspace: Path) -> None:
+    """The provider would refuse the whole conversation, again and again."""
+    (workspace / "a").write_bytes(PICTURES["image/png"] + bytes(limits.VIEW_IMAGE_BYTES))
+    with pytest.raises(ToolError, match="Make a smaller copy"):
+        await view(root, file_path="a")
+
+
+@pytest.mark.parametrize(
+    ("content", "word"),
+    [
+        (b"%PDF-1.7\0", "pdftotext"),
+        (b"PK\x03\x04\0", "unzip -l"),
+        ("hi".encode("utf-16"), "iconv"),
+        (b"\0", "Use bash"),
+    ],
+)
+async def test_other_binaries_are_refused_with_what_helps(
+    root: WorkspaceRoot, workspace: Path, content: bytes, word: str
+) -> None:
+    """The model would not know what else to try."""
+    (workspace / "a").write_bytes(content)
+    with pytest.raises(ToolError, match=word):
+        await view(root, file_path="a")
+
+
+async def test_line_ends_of_windows_are_not_shown_but_told(root: WorkspaceRoot, workspace: Path) -> None:
+    """The model would copy the invisible character into its edits, or leave it out and not be understood."""
+    (workspace / "a").write_bytes(b"one\r\ntwo\r\n")
+    assert await view(root, file_path="a") == (
+        "     1\tone\n     2\ttwo\n[its lines end with \\r\\n; `edit` keeps that]"
+    )
 
 
 # -- ls ---------------------------------------------------------------------------------------------------------------

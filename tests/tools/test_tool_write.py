@@ -1,44 +1,47 @@
-"""write and edit: what is shown is what is done."""
+"""write: what is shown is what is done, and nothing is overwritten unseen."""
 
 import asyncio
+import base64
+import fcntl
+import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
+import msgspec
 import pytest
 
+from tests.tools.knowing import having_read
 from windlass import limits
-from windlass.tools.edit import Edit
+from windlass.tools.change import Change, written_file
 from windlass.tools.files import WorkspaceRoot
+from windlass.tools.read_files import ReadFiles
 from windlass.tools.text import diff, shorten
 from windlass.tools.write import Write
+from windlass.wire.run_events import FileWritten
 from windlass.wire.tools import Tool, ToolError, WrittenFile
-
-
-async def edit(root: WorkspaceRoot, **arguments: Any) -> str:
-    return (await Edit(root).plan(arguments, "call").run()).content
-
 
 # -- write ------------------------------------------------------------------------------------------------------------
 
 
 async def test_a_file_is_written_and_its_version_kept(root: WorkspaceRoot, workspace: Path) -> None:
     """The session's file history would have a hole."""
-    output = await Write(root).plan({"file_path": "a/b.txt", "content": "text\n"}, "call").run()
+    output = await Write(root, ReadFiles()).plan({"file_path": "a/b.txt", "content": "text\n"}, "call").run()
     assert (workspace / "a/b.txt").read_text() == "text\n"
     assert output.written == [WrittenFile(f"{workspace}/a/b.txt", "text\n", None)]
 
 
 def test_planning_a_write_changes_nothing(root: WorkspaceRoot, workspace: Path) -> None:
     """I10: the file would be there before anyone said yes."""
-    Write(root).plan({"file_path": "a/b", "content": "x"}, "call")
+    Write(root, ReadFiles()).plan({"file_path": "a/b", "content": "x"}, "call")
     assert list(workspace.iterdir()) == []
 
 
 def test_the_ask_of_a_write_shows_the_change(root: WorkspaceRoot, workspace: Path) -> None:
     """People would approve what they cannot see."""
     (workspace / "a").write_text("one\ntwo\nthree\n")
-    tool: Tool = Write(root)
+    tool: Tool = Write(root, having_read(root, "a"))
     ask = tool.plan({"file_path": "a", "content": "one\n2\nthree\n"}, "call").ask
     assert (ask.action, ask.resource, ask.path) == ("write", "a", f"{workspace}/a")
     assert ask.params["diff"] == "--- a\n+++ a\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"
@@ -47,7 +50,7 @@ def test_the_ask_of_a_write_shows_the_change(root: WorkspaceRoot, workspace: Pat
 async def test_a_file_that_changed_after_the_ask_is_not_overwritten(root: WorkspaceRoot, workspace: Path) -> None:
     """A27: a person's work between the asking and the doing would be lost."""
     (workspace / "a").write_text("old")
-    plan = Write(root).plan({"file_path": "a", "content": "new"}, "call")
+    plan = Write(root, having_read(root, "a")).plan({"file_path": "a", "content": "new"}, "call")
     (workspace / "a").write_text("theirs")
     with pytest.raises(ToolError, match="changed since"):
         await plan.run()
@@ -57,104 +60,14 @@ async def test_a_file_that_changed_after_the_ask_is_not_overwritten(root: Worksp
 def test_git_internals_are_refused_before_anyone_is_asked(root: WorkspaceRoot) -> None:
     """A23: people would be asked for something that is never done."""
     with pytest.raises(ToolError, match="belongs to git"):
-        Write(root).plan({"file_path": ".git/hooks/pre-commit", "content": "x"}, "call")
+        Write(root, ReadFiles()).plan({"file_path": ".git/hooks/pre-commit", "content": "x"}, "call")
 
 
 @pytest.mark.parametrize("content", ["\ud800", "x" * (limits.FILE_WRITE_BYTES + 1)], ids=["surrogate", "too large"])
 def test_content_that_cannot_be_written_is_refused(root: WorkspaceRoot, content: str) -> None:
     """It would fail after the approval, or fill the disk."""
     with pytest.raises(ToolError):
-        Write(root).plan({"file_path": "a", "content": content}, "call")
-
-
-# -- edit -------------------------------------------------------------------------------------------------------------
-
-
-async def test_an_exact_piece_is_replaced(root: WorkspaceRoot, workspace: Path) -> None:
-    """What an agent does all day."""
-    (workspace / "a").write_text("a = 1\nb = 2\n")
-    await edit(root, file_path="a", old_string="b = 2", new_string="b = 3")
-    assert (workspace / "a").read_text() == "a = 1\nb = 3\n"
-
-
-async def test_bytes_that_are_not_touched_stay_as_they_are(root: WorkspaceRoot, workspace: Path) -> None:
-    """An edit would rewrite a whole file with other line ends or in another encoding."""
-    (workspace / "a").write_bytes(b"\xff\xfe caf\xe9\r\nx\r\n")
-    await edit(root, file_path="a", old_string="x", new_string="ü")
-    assert (workspace / "a").read_bytes() == b"\xff\xfe caf\xe9\r\n\xc3\xbc\r\n"
-
-
-async def test_every_occurrence_is_replaced_only_when_asked_for(root: WorkspaceRoot, workspace: Path) -> None:
-    """The wrong one of two would be changed without a word."""
-    (workspace / "a").write_text("x x x")
-    with pytest.raises(ToolError, match="occurs 3 times"):
-        await edit(root, file_path="a", old_string="x", new_string="y")
-    await edit(root, file_path="a", old_string="x", new_string="y", replace_all=True)
-    assert (workspace / "a").read_text() == "y y y"
-
-
-@pytest.mark.parametrize(
-    ("content", "old", "hint"),
-    [
-        ("a\r\nb\r\n", "a\nb", r"end with \\r\\n"),
-        ("if x:\n        y()\n", "if x:\n    y()", "other spaces"),
-        ("a", "b", "View the file"),
-    ],
-    ids=["line ends", "spaces", "nothing alike"],
-)
-async def test_a_piece_that_is_not_there_is_explained(
-    root: WorkspaceRoot, workspace: Path, content: str, old: str, hint: str
-) -> None:
-    """The model would try the same again."""
-    (workspace / "a").write_bytes(content.encode())
-    with pytest.raises(ToolError, match=hint):
-        await edit(root, file_path="a", old_string=old, new_string="c")
-
-
-async def test_an_empty_old_string_creates_a_file(root: WorkspaceRoot, workspace: Path) -> None:
-    """Models know this from elsewhere."""
-    await edit(root, file_path="a", old_string="", new_string="text")
-    assert (workspace / "a").read_text() == "text"
-
-
-async def test_an_empty_old_string_never_touches_an_existing_file(root: WorkspaceRoot, workspace: Path) -> None:
-    """A file would be replaced by an edit that was meant to create."""
-    (workspace / "a").write_text("old")
-    with pytest.raises(ToolError, match="exists"):
-        await edit(root, file_path="a", old_string="", new_string="text")
-
-
-async def test_editing_a_missing_file_is_refused(root: WorkspaceRoot) -> None:
-    """The model would not know that it has the wrong path."""
-    with pytest.raises(ToolError, match="There is no file a"):
-        await edit(root, file_path="a", old_string="x", new_string="y")
-
-
-async def test_an_edit_of_a_file_that_changed_after_the_ask_is_refused(root: WorkspaceRoot, workspace: Path) -> None:
-    """A27: the approved diff is not the one that would be made."""
-    (workspace / "a").write_text("one two")
-    plan = Edit(root).plan({"file_path": "a", "old_string": "one", "new_string": "1"}, "call")
-    (workspace / "a").write_text("one three")
-    with pytest.raises(ToolError, match="changed since"):
-        await plan.run()
-
-
-async def test_of_two_edits_planned_at_once_the_second_is_told(root: WorkspaceRoot, workspace: Path) -> None:
-    """Two sub-agents on one file: the first one's edit would vanish."""
-    (workspace / "a").write_text("one two")
-    plans = [
-        Edit(root).plan({"file_path": "a", "old_string": old, "new_string": "x"}, "call") for old in ("one", "two")
-    ]
-    results = await asyncio.gather(*(plan.run() for plan in plans), return_exceptions=True)
-    assert sorted(isinstance(result, ToolError) for result in results) == [False, True]
-
-
-def test_an_edit_that_would_explode_is_refused(root: WorkspaceRoot, workspace: Path) -> None:
-    """A32: a short piece replaced everywhere by a long one would fill the memory."""
-    (workspace / "a").write_text("x" * 1_000_000)
-    arguments = {"file_path": "a", "old_string": "x", "new_string": "y" * 1_000_000, "replace_all": True}
-    with pytest.raises(ToolError, match="would have 1000000000000 bytes"):
-        Edit(root).plan(arguments, "call")
+        Write(root, having_read(root, "a")).plan({"file_path": "a", "content": content}, "call")
 
 
 # -- the diff people see ----------------------------------------------------------------------------------------------
@@ -185,3 +98,45 @@ def test_a_missing_newline_at_the_end_is_shown() -> None:
 def test_a_shortened_text_says_how_much_is_missing() -> None:
     """The model would take a part for the whole."""
     assert shorten("a" * 10 + "b" * 10, 4) == "aa\n[... 16 characters left out ...]\nbb"
+
+
+@pytest.mark.parametrize("unit", ["\n", '"', "\x01", "a,b\n", "\u00e9"])
+def test_what_is_kept_of_the_largest_file_fits_into_one_message(unit: str) -> None:
+    """I22: a worker that wrote it could not say so: the file is changed, the run fails and nothing can be undone."""
+    content = (unit * limits.FILE_WRITE_BYTES).encode()[: limits.FILE_WRITE_BYTES // 2 * 2]
+    kept = written_file("/w/a", Change("a", content, content[:-2]))
+    event = FileWritten(kept.path, kept.content, kept.before, kept.encoding, kept.before_encoding)
+    assert len(msgspec.json.encode(event)) < limits.LINK_FRAME_BYTES - limits.WORKER_FRAME_OVERHEAD_BYTES
+    assert isinstance(kept.before, str)
+    was = base64.b64decode(kept.before) if kept.before_encoding else kept.before.encode()
+    assert was == content
+
+
+@pytest.mark.parametrize("before", ["one", None])
+async def test_a_write_that_is_cancelled_has_changed_nothing(
+    root: WorkspaceRoot, workspace: Path, before: str | None
+) -> None:
+    """I3: the file would change after the run has ended, and no version be kept to undo it by."""
+    if before is not None:
+        (workspace / "a").write_text(before)
+    plan = Write(root, having_read(root, "a")).plan({"file_path": "a", "content": "two"}, "call")
+    with locked(workspace):
+        task = asyncio.create_task(plan.run())
+        while not root._replacing.locked():  # noqa: ASYNC110 (no event tells that a thread waits for its turn)
+            await asyncio.sleep(0.001)
+        task.cancel()
+        await asyncio.sleep(0)
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await asyncio.get_running_loop().shutdown_default_executor()  # nothing is left that could still write
+    assert ((workspace / "a").read_text() if before is not None else os.listdir(workspace)) == (before or [])
+
+
+@contextmanager
+def locked(directory: Path) -> Iterator[None]:
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

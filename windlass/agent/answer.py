@@ -51,10 +51,16 @@ class _GrowingPart:
 
 
 class Answer:
-    """Collects one attempt at an answer. A retry makes a new one for the same message."""
+    """Collects one attempt at an answer. A retry makes a new one for the same message.
 
-    def __init__(self, message_id: str, emit: Callable[[Delta], None], taken_call_ids: set[str]) -> None:
+    `takes_calls`: without it tool calls are passed over, for an answer that is to be words alone.
+    """
+
+    def __init__(
+        self, message_id: str, emit: Callable[[Delta], None], taken_call_ids: set[str], *, takes_calls: bool = True
+    ) -> None:
         self.message_id = message_id
+        self._takes_calls = takes_calls
         self._emit = emit
         self._taken = set(taken_call_ids)
         self._parts: list[_GrowingPart] = []
@@ -95,7 +101,8 @@ class Answer:
                 self._gain("reasoning", "thinking", chunk.text, chunk.block)
                 self._sign(chunk.signature, chunk.block)
             case ToolCallChunk():
-                self._take_call(chunk)
+                if self._takes_calls:
+                    self._take_call(chunk)
             case FinishChunk():
                 if chunk.reason == "error":
                     raise ModelError("The model ended its answer with an error.")

@@ -5,15 +5,19 @@ before its exact plan was granted (I10).
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from typing import TypeVar, cast
 
-from windlass import limits
+import msgspec
+
 from windlass.agent.arguments import BadArguments, parse_arguments
-from windlass.agent.history import NO_OUTPUT
+from windlass.agent.plan import WITHHELD, fits_plan
+from windlass.agent.results import ResultMessage
 from windlass.wire.execution import Events, PermissionAsk, Verdict
-from windlass.wire.messages import ToolCallData, ToolResult, ToolResultData
-from windlass.wire.run_events import FileWritten, MessageStart
-from windlass.wire.tools import Tool, ToolError, ToolOutput
+from windlass.wire.messages import ToolCallData, ToolResultData
+from windlass.wire.tools import StreamingPlan, Tool, ToolError, ToolOutput, ToolPlan
+
+Answered = TypeVar("Answered")
 
 _REFUSED: dict[Verdict, str] = {
     "denied": "Denied: the user declined this call, and it was not run. Do not repeat it or look for a way around it; "
@@ -26,24 +30,37 @@ _REFUSED: dict[Verdict, str] = {
 
 
 class CallRunner:
-    """Runs the calls of one run's steps. `waited_seconds` is how long it waited for people so far."""
+    """Runs the calls of one run's steps. `waited_seconds` is how long it waited for people so far; `is_waiting`: one of
+    the last calls told of something that is still at work.
 
-    def __init__(self, tools: Mapping[str, Tool], events: Events, new_message_id: Callable[[], str]) -> None:
+    `withheld` are names of tools that there are, but not in plan mode.
+    """
+
+    def __init__(
+        self,
+        tools: Mapping[str, Tool],
+        events: Events,
+        new_message_id: Callable[[], str],
+        withheld: frozenset[str] = frozenset(),
+    ) -> None:
         self._tools = tools
         self._events = events
         self._new_message_id = new_message_id
+        self._withheld = withheld
         self.waited_seconds = 0.0
+        self.is_waiting = False
 
     async def run(self, calls: Sequence[ToolCallData]) -> list[ToolResultData]:
         """A result for each call, in order. Calls that only read and stand next to each other run at the same time."""
         results: list[ToolResultData] = []
+        self.is_waiting = False
         for batch in self._batches(calls):
             results += await self._together(batch)
         return results
 
     async def refuse(self, calls: Sequence[ToolCallData], why: str) -> list[ToolResultData]:
         """An error result for each call, without running any."""
-        return [await self._conclude(call, _error(why)) for call in calls]
+        return [await self._message(call).conclude(_error(why)) for call in calls]
 
     def _batches(self, calls: Sequence[ToolCallData]) -> Iterator[list[ToolCallData]]:
         batch: list[ToolCallData] = []
@@ -75,55 +92,53 @@ class CallRunner:
         return [task.result() for task in tasks]
 
     async def _carry_out(self, call: ToolCallData) -> ToolResultData:
-        return await self._conclude(call, await self._output(call))
+        message = self._message(call)
+        output = await self._output(call, message.show)
+        self.is_waiting = self.is_waiting or output.goes_on
+        return await message.conclude(output)
 
-    async def _output(self, call: ToolCallData) -> ToolOutput:
+    def _message(self, call: ToolCallData) -> ResultMessage:
+        return ResultMessage(call, self._events, self._new_message_id)
+
+    async def _output(self, call: ToolCallData, show: Callable[[str], None]) -> ToolOutput:
         tool = self._tools.get(call.name)
         if tool is None:
-            return _error(f"There is no tool {call.name!r}. There are: {', '.join(sorted(self._tools)) or 'none'}.")
+            return _error(self._no_such_tool(call.name))
         try:
-            plan = tool.plan(parse_arguments(call.input), call.id)
-            verdict = await self._approve(plan.ask)
+            # In a thread: a plan may read the file it is about, and compare a megabyte of it.
+            plan = await asyncio.to_thread(_plan, tool, call)
+            verdict = await self._approve(msgspec.structs.replace(plan.ask, read_only=fits_plan(tool)))
             if verdict != "granted":
                 return _error(_REFUSED[verdict])
-            return await plan.run()
+            return await self._run(tool, plan, show)
         except (BadArguments, ToolError) as error:
             return _error(str(error))
 
+    def _no_such_tool(self, name: str) -> str:
+        if name in self._withheld:
+            return WITHHELD.format(name=name)
+        return f"There is no tool {name!r}. There are: {', '.join(sorted(self._tools)) or 'none'}."
+
+    async def _run(self, tool: Tool, plan: ToolPlan, show: Callable[[str], None]) -> ToolOutput:
+        streams = getattr(plan, "streams", False)
+        running = cast(StreamingPlan, plan).run(show) if streams else plan.run()
+        return await (self._for_people(running) if getattr(tool, "waits_for_people", False) else running)
+
     async def _approve(self, ask: PermissionAsk) -> Verdict:
+        return await self._for_people(self._events.approve(ask))
+
+    async def _for_people(self, waiting: Awaitable[Answered]) -> Answered:
+        """Wait for what people say. Calls that wait at the same time count twice: that errs on the side of patience."""
         loop = asyncio.get_running_loop()
         asked_at = loop.time()
-        verdict = await self._events.approve(ask)
-        # Calls that wait at the same time count twice; that errs on the side of patience.
-        self.waited_seconds += loop.time() - asked_at
-        return verdict
-
-    async def _conclude(self, call: ToolCallData, output: ToolOutput) -> ToolResultData:
-        """Make the result a fact, and the files it wrote with it."""
-        for file in output.written:
-            self._events.emit(FileWritten(file.path, file.content, file.before, file.encoding, file.before_encoding))
-        result = ToolResultData(
-            tool_call_id=call.id,
-            name=call.name,
-            content=shortened(output.content) or NO_OUTPUT,
-            metadata=output.metadata,
-            is_error=output.is_error,
-            data=output.data,
-            mime_type=output.mime_type,
-        )
-        await self._events.durable(MessageStart(self._new_message_id(), "tool", parts=[ToolResult(result)]))
-        return result
+        try:
+            return await waiting
+        finally:
+            self.waited_seconds += loop.time() - asked_at
 
 
-def shortened(text: str) -> str:
-    """The text, or its beginning and end with a note between: errors are mostly told at the end of an output."""
-    limit = limits.TOOL_OUTPUT_CHARACTERS
-    if len(text) <= limit:
-        return text
-    note = f"\n\n[... {len(text) - limit} or more characters left out here ...]\n\n"
-    tail = (limit - len(note)) // 3
-    head = limit - len(note) - tail
-    return text[:head] + note + text[-tail:]
+def _plan(tool: Tool, call: ToolCallData) -> ToolPlan:
+    return tool.plan(parse_arguments(call.input), call.id)
 
 
 def _error(message: str) -> ToolOutput:

@@ -11,30 +11,27 @@ import msgspec
 
 from windlass import limits
 from windlass.agent.answer import Answer
+from windlass.agent.asking import Asking, Unanswered
+from windlass.agent.budget import Budget
 from windlass.agent.calls import CallRunner
-from windlass.agent.history import conversation
-from windlass.agent.opening import opening, tool_message, user_message
-from windlass.agent.retry import retry_delay
+from windlass.agent.circles import Circles
+from windlass.agent.compaction import Compaction, NotSummedUp
+from windlass.agent.gauge import Gauge, can_be_summed_up
+from windlass.agent.giving_up import GaveUp
+from windlass.agent.history import History
+from windlass.agent.opening import ended_message, opening, tool_message, user_message
+from windlass.agent.plan import AGENT_TOOL, fits_plan
 from windlass.agent.settings import AgentSettings
+from windlass.agent.title import titled
 from windlass.agent.window import estimate_bytes, fit
 from windlass.wire.delegation import WaitForAgents
 from windlass.wire.execution import Events, RunOutcome, RunSpec, Steer, SteerMessage
 from windlass.wire.messages import ToolCallData, ToolResultData
-from windlass.wire.model import Chunk, ModelError, ModelRequest, ToolSpec, UsageChunk
-from windlass.wire.run_events import MessageEnd, MessageStart, ResetMessage, SteerTaken, Step, UsageGained
-from windlass.wire.runs import Attachment
+from windlass.wire.model import ModelRequest, ToolSpec
+from windlass.wire.run_events import SteerTaken, Step
 
-AGENT_TOOL = "agent"
 _CUT_OFF = "Not run: the answer that asked for this was cut off before its end."
-
-
-class GaveUp(Exception):
-    """The run cannot go on. `message` is for a person; `details` say more for whoever looks closer."""
-
-    def __init__(self, message: str, details: str = "") -> None:
-        super().__init__(message)
-        self.message = message
-        self.details = details
+_TOO_LONG = "The conversation is too long for the model's context window. It is summed up, and the run goes on."
 
 
 class AgentLoop:
@@ -45,34 +42,49 @@ class AgentLoop:
         self._spec = spec
         self._events = events
         self._steer = steer
-        tools = {tool.name: tool for tool in settings.tools(spec, events)}
+        there_are = {tool.name: tool for tool in settings.tools(spec, events)}
+        tools = {name: tool for name, tool in there_are.items() if not spec.plan or fits_plan(tool)}
         self._tool_specs = [ToolSpec(tool.name, tool.description, tool.schema) for tool in tools.values()]
-        self._system = settings.prompt(spec.workspace_path, list(tools))
-        self._calls = CallRunner(tools, events, settings.new_message_id)
+        self._system = settings.prompt(spec.workspace_path, list(tools), spec.plan)
+        self._calls = CallRunner(tools, events, settings.new_message_id, frozenset(there_are.keys() - tools.keys()))
         self._messages = opening(spec)
-        self._model_calls = 0  # since the newest user message
+        self._asked = self._messages[-1:]  # what people want of this run: the prompt, and what they steered
+        self._budget = Budget(
+            asyncio.get_running_loop().time,
+            lambda: self._calls.waited_seconds,
+            max_seconds=settings.max_seconds or limits.RUN_SECONDS,
+            max_tokens=settings.max_tokens,
+            max_cost=settings.max_cost,
+        )
+        taken = (call.id for message in self._messages for call in message.tool_calls)
+        self._asking = Asking(settings, events, self._budget, taken)
+        fixed = estimate_bytes(self._system.encode() + msgspec.json.encode(self._tool_specs))
+        self._gauge = Gauge(max(0, settings.context_window - settings.default_max_tokens), fixed)
+        self._history = History(images=settings.images)
+        self._compaction = Compaction(self._asking, self._gauge, events, self._history)
+        self._may_compact = True
+        self._circles = Circles()
         self._has_agents = False
-        self._open: Answer | None = None  # the message that is started and not ended
-        self._last_step: object = None
-        self._repetitions = 0
-        self._time = asyncio.get_running_loop().time
-        self._began_at = self._time()
-        self._deadline = 0.0  # as of the last look; people may have taken their time since
 
     async def run(self) -> RunOutcome:
-        try:
-            return await self._steps()
-        except GaveUp as reason:
-            return await self._end_with_error(reason)
+        async with titled(self._spec, self._events, self._settings.small, self._budget):
+            await self._read_history()
+            try:
+                return await (self._sum_up() if self._spec.purpose == "summarize" else self._steps())
+            except GaveUp as reason:
+                return await self._end_with_error(reason)
 
     async def _steps(self) -> RunOutcome:
         for number in range(1, self._settings.max_steps + 1):
-            self._check_time()
+            self._budget.check()
             self._take_steers()
+            if self._may_compact and self._gauge.wants_compaction(self._messages):
+                await self._compact()
             self._events.emit(Step(number))
             answer = await self._answer()
             if answer.reason == "tool_use":
-                self._check_progress(answer.calls, await self._run_tools(answer.calls))
+                results = await self._run_tools(answer.calls)
+                self._circles.check(answer.calls, results, is_waiting=self._calls.is_waiting)
                 continue
             # Cut off or filtered: half a call must not be run, and a call without a result would spoil the history.
             self._remember(await self._calls.refuse(answer.calls, _CUT_OFF))
@@ -82,6 +94,19 @@ class AgentLoop:
             f"The run was stopped after {self._settings.max_steps} steps. Send another message to let it go on."
         )
 
+    async def _sum_up(self) -> RunOutcome:
+        """A run that only sums the conversation up, because a person wants it."""
+        if not can_be_summed_up(self._messages):
+            raise GaveUp("There is nothing to sum up yet.")
+        self._events.emit(Step(1))
+        try:
+            await self._compaction.sum_up(self._request(), self._messages, [])
+        except NotSummedUp as failure:
+            return RunOutcome("failed", failure.message)
+        return RunOutcome("completed")
+
+    # -- what people say meanwhile ---------------------------------------------------------------------------------
+
     def _take_steers(self) -> bool:
         """Let what people sent meanwhile into the conversation. No await from the taking to the last event."""
         taken = self._steer.take()
@@ -89,13 +114,12 @@ class AgentLoop:
             self._let_in(message)
         return bool(taken)
 
-    def _let_in(self, message: SteerMessage) -> None:
-        self._events.emit(SteerTaken(message.run_id))
-        self._add_user(message.message_id, message.text, message.attachments)
-
-    def _add_user(self, message_id: str, text: str, attachments: Sequence[Attachment] = ()) -> None:
-        self._messages.append(user_message(self._spec, message_id, text, attachments))
-        self._model_calls = 0
+    def _let_in(self, steer: SteerMessage) -> None:
+        self._events.emit(SteerTaken(steer.run_id))
+        message = user_message(self._spec, steer.message_id, steer.text, steer.attachments)
+        self._messages.append(message)
+        self._asked.append(message)
+        self._asking.model_calls = 0
 
     async def _hear_from_agents(self) -> bool:
         """The model ended its turn while agents of its own still work: go on when one has ended, or when people say
@@ -117,65 +141,62 @@ class AgentLoop:
         self._let_in(told.result())
         return True
 
+    # -- the model -------------------------------------------------------------------------------------------------
+
     async def _answer(self) -> Answer:
-        """One whole answer of the model, its end made a fact; retried where that is safe."""
-        settings, events = self._settings, self._events
-        answer = self._start_answer()
-        failures = empty_answers = 0
-        while True:
-            try:
-                await self._stream(answer)
-                if not answer.is_empty:
-                    break
-                empty_answers += 1
-                raise ModelError("The model answered with nothing.", retryable=empty_answers == 1)
-            except ModelError as error:
-                failures += 1
-                delay = retry_delay(error, failures, settings.jitter)
-                if delay is None:
-                    raise GaveUp(error.message, f"{error.kind}, after {failures} attempt(s)") from error
-                if answer.has_begun:
-                    events.emit(ResetMessage(answer.message_id))
-                answer = self._open = self._new_attempt(answer.message_id)
-                await settings.sleep(delay)
+        """One whole answer of the model, its end made a fact."""
+        try:
+            answer = await self._ask()
+        except Unanswered as refusal:
+            if not refusal.is_overflow or not can_be_summed_up(self._messages):
+                raise GaveUp(refusal.message, refusal.details) from refusal
+            answer = await self._answer_after_overflow()
         # The calls are facts before any tool runs: after a crash everyone can see what may have had an effect.
-        await events.durable(MessageEnd(answer.message_id, answer.reason))
-        self._open = None
+        await self._asking.end(answer, answer.reason)
+        settings = self._settings
         self._messages.append(answer.message(self._spec.session_id, settings.model_name, settings.provider_name))
         return answer
 
-    def _start_answer(self) -> Answer:
-        """Announced before the model is called, so that a cancel while connecting has a message to end (B05)."""
-        settings = self._settings
-        message_id = settings.new_message_id()
-        self._events.emit(MessageStart(message_id, "assistant", settings.model_name, settings.provider_name))
-        self._open = self._new_attempt(message_id)
-        return self._open
+    async def _answer_after_overflow(self) -> Answer:
+        """The provider found it too long, whatever we thought: make room, and ask once more."""
+        self._gauge.overflowed(self._messages)
+        # Ended first: the summary stands for every message before it, and must not stand for the answer itself.
+        await self._asking.give_way(_TOO_LONG)
+        self._messages.append(ended_message(self._spec, "error"))
+        await self._compact()
+        try:
+            return await self._ask()
+        except Unanswered as refusal:
+            raise GaveUp(refusal.message, refusal.details) from refusal
 
-    def _new_attempt(self, message_id: str) -> Answer:
-        taken = {call.id for message in self._messages for call in message.tool_calls}
-        return Answer(message_id, self._events.emit, taken)
+    async def _ask(self) -> Answer:
+        count, is_whole = len(self._messages), self._gauge.fits(self._messages)
+        answer = await self._asking.ask(self._request())
+        if is_whole:
+            self._gauge.report(self._asking.prompt_tokens, count)
+        return answer
 
-    async def _stream(self, answer: Answer) -> None:
-        request = self._request()
-        self._model_calls += 1
+    async def _compact(self) -> None:
+        """Sum everything up and go on from there. Where that fails, the oldest steps are left out instead."""
+        try:
+            self._messages = [await self._compaction.sum_up(self._request(), self._messages, self._asked)]
+        except NotSummedUp as failure:
+            self._messages.append(failure.record)
+            self._may_compact = False  # the longest request there is would be paid for again at every step
+        self._gauge.forget()
+        self._history.forget()
 
-        def take(chunk: Chunk) -> None:
-            if self._time() > self._deadline:
-                self._check_time()
-            if isinstance(chunk, UsageChunk):
-                self._events.emit(UsageGained(chunk.usage, self._settings.prices.cost(chunk.usage)))
-            else:
-                answer.take(chunk)
-
-        await self._settings.model.stream(request, take)
+    async def _read_history(self) -> None:
+        """A session of thousands of messages is read in slices: everyone else on this loop waits for one of them."""
+        for end in self._history.read(self._messages):
+            self._gauge.count(self._messages, end)
+            await asyncio.sleep(0)
 
     def _request(self) -> ModelRequest:
         settings = self._settings
-        messages = conversation(self._messages)
-        if settings.context_window:
-            fixed = estimate_bytes(self._system.encode() + msgspec.json.encode(self._tool_specs))
-            messages = fit(messages, settings.context_window - settings.default_max_tokens - fixed)
+        messages = self._history.sent(self._messages)
+        if not self._gauge.fits(self._messages):
+            messages = fit(messages, self._gauge.budget_tokens - self._gauge.fixed_tokens)
         return ModelRequest(
             model=settings.model_name,
             system=self._system,
@@ -184,8 +205,9 @@ class AgentLoop:
             max_tokens=settings.default_max_tokens,
             reasoning_effort=self._spec.reasoning_effort,
             session_id=self._spec.session_id,
-            call_number=self._model_calls,
         )
+
+    # -- tools -----------------------------------------------------------------------------------------------------
 
     async def _run_tools(self, calls: Sequence[ToolCallData]) -> list[ToolResultData]:
         self._has_agents = self._has_agents or any(call.name == AGENT_TOOL for call in calls)
@@ -196,27 +218,9 @@ class AgentLoop:
     def _remember(self, results: Sequence[ToolResultData]) -> None:
         self._messages += [tool_message(self._spec, result) for result in results]
 
-    def _check_progress(self, calls: Sequence[ToolCallData], results: Sequence[ToolResultData]) -> None:
-        """Stop a model that asks for the same again and again and gets the same."""
-        step = [(call.name, call.input, result.content) for call, result in zip(calls, results, strict=True)]
-        self._repetitions = self._repetitions + 1 if step == self._last_step else 1
-        self._last_step = step
-        if self._repetitions >= limits.IDENTICAL_STEPS:
-            names = ", ".join(sorted({call.name for call in calls}))
-            raise GaveUp(
-                f"The run was stopped: the model made the same tool calls ({names}) with the same results "
-                f"{self._repetitions} times in a row. Tell it what to do differently."
-            )
-
-    def _check_time(self) -> None:
-        # The time people took to answer is theirs: a permission given in the morning must not end the run.
-        self._deadline = self._began_at + limits.RUN_SECONDS + self._calls.waited_seconds
-        if self._time() > self._deadline:
-            raise GaveUp(f"The run was stopped after {limits.RUN_SECONDS / 3600:g} hours of work.")
-
     async def _end_with_error(self, reason: GaveUp) -> RunOutcome:
         """Say why in the conversation itself, in the message that is open or in one of its own."""
-        answer = self._open or self._start_answer()
-        await self._events.durable(MessageEnd(answer.message_id, "error", reason.message, reason.details))
+        answer = self._asking.open or self._asking.start()
+        await self._asking.end(answer, "error", reason.message, reason.details)
         await self._calls.refuse(answer.calls, _CUT_OFF)
         return RunOutcome("failed", reason.message)

@@ -5,7 +5,20 @@ from collections.abc import Sequence
 import msgspec
 
 from windlass.wire.execution import RunSpec
-from windlass.wire.messages import Binary, BinaryData, Message, Part, Role, Text, TextData, ToolResult, ToolResultData
+from windlass.wire.messages import (
+    Binary,
+    BinaryData,
+    Finish,
+    FinishData,
+    FinishReason,
+    Message,
+    Part,
+    Role,
+    Text,
+    TextData,
+    ToolResult,
+    ToolResultData,
+)
 from windlass.wire.runs import Attachment
 
 
@@ -22,6 +35,11 @@ def opening(spec: RunSpec) -> list[Message]:
 
 def user_message(spec: RunSpec, message_id: str, text: str, attachments: Sequence[Attachment]) -> Message:
     return _message(spec, message_id, "user", [Text(TextData(text)), *_attached(attachments)])
+
+
+def ended_message(spec: RunSpec, reason: FinishReason) -> Message:
+    """An answer that ended before its first word, as it is stored."""
+    return _message(spec, "", "assistant", [Finish(FinishData(reason, 0))])
 
 
 def tool_message(spec: RunSpec, result: ToolResultData) -> Message:

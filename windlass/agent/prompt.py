@@ -1,4 +1,4 @@
-"""The system prompt. It depends on the workspace and the tools alone: a clock in it would spoil every cache."""
+"""The system prompt. It depends on the workspace and the tools, never on a clock, which would spoil every cache."""
 
 from collections.abc import Sequence
 
@@ -28,18 +28,33 @@ You were started by another agent, for one piece of its work. Your last message 
 or did, and what you did not."""
 
 
+_PLAN = """\
+This session is in plan mode: you can look, search and ask, but change nothing. Find out what is needed, then say what
+you would do, step by step, and stop there. A person must let the session out of plan mode before anything is done."""
+
+
 def system_prompt(
-    workspace_path: str, tool_names: Sequence[str], instructions: str = "", is_child: bool = False
+    workspace_path: str,
+    tool_names: Sequence[str],
+    plan: bool = False,
+    *,
+    instructions: str = "",
+    is_child: bool = False,
+    notes: str = "",
 ) -> str:
     """The prompt for an agent in this workspace with these tools. The same arguments give the same text, always.
 
-    `instructions` are those of its role; `is_child`: another agent reads its answer.
+    `instructions` are those of its role; `is_child`: another agent reads its answer; `notes` are the project's.
     """
     sections = [_ROLE.format(workspace=workspace_path), _HABITS]
     if tool_names:
         sections.append(_TOOLS.format(names=", ".join(tool_names)))
+    if plan:
+        sections.append(_PLAN)
     if is_child:
         sections.append(_SUB_AGENT)
     if instructions:
         sections.append(instructions.strip())
+    if notes:
+        sections.append(notes)  # last: nothing of ours can be mistaken for a part of them, or they for a part of ours
     return "\n\n".join(sections)

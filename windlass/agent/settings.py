@@ -13,7 +13,7 @@ from windlass.wire.runs import Usage
 from windlass.wire.tools import Tool
 
 ToolFactory = Callable[[RunSpec, Events], Sequence[Tool]]  # the tools of one run: they know its workspace and owner
-PromptBuilder = Callable[[str, Sequence[str]], str]  # (workspace path, names of the tools) -> system prompt
+PromptBuilder = Callable[[str, Sequence[str], bool], str]  # (workspace path, names of the tools, plan) -> system prompt
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,22 @@ class Prices:
         return (prompt + usage.completion_tokens * self.output) / 1_000_000
 
 
+@dataclass(frozen=True)
+class SmallModel:
+    """A quick, cheap model for what is not the work itself."""
+
+    model: Model
+    name: str
+    prices: Prices = Prices()
+
+
 @dataclass(frozen=True, kw_only=True)
 class AgentSettings:
-    """`context_window` and `default_max_tokens` in tokens; 0 means unknown, then the provider decides."""
+    """`context_window` and `default_max_tokens` in tokens; 0 means unknown, then the provider decides.
+
+    `max_tokens` and `max_cost` are for a whole run; 0: no limit. `max_seconds` 0: RUN_SECONDS. `images`: whether the
+    model can see. `small` finds titles; None: the first line of the prompt is one.
+    """
 
     model: Model
     model_name: str
@@ -43,8 +56,13 @@ class AgentSettings:
     new_message_id: Callable[[], str]
     prompt: PromptBuilder = system_prompt
     max_steps: int = limits.RUN_STEPS
+    max_seconds: float = 0.0
+    max_tokens: int = 0
+    max_cost: float = 0.0
     context_window: int = 0
     default_max_tokens: int = 0
+    images: bool = True
     prices: Prices = Prices()
+    small: SmallModel | None = None
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep  # between retries; a simulation brings its own
     jitter: random.Random = field(default_factory=random.Random)

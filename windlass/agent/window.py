@@ -8,7 +8,8 @@ import math
 
 import msgspec
 
-from windlass.wire.messages import Binary, ImageUrl, Message, Text, TextData
+from windlass import limits
+from windlass.wire.messages import Binary, ImageUrl, Message, Part, Text, TextData, ToolResult
 
 _BYTES_PER_TOKEN = 3  # on the safe side: prose has 4, code and most other alphabets fewer
 _IMAGE_TOKENS = 1_500  # what providers charge for a large picture, whatever its bytes
@@ -16,12 +17,14 @@ _NOTE = "(Earlier parts of this conversation were left out to fit the model's co
 
 
 def fit(messages: list[Message], budget_tokens: int) -> list[Message]:
-    """The newest part of the conversation that fits, always with the newest user message. All of it if it fits."""
+    """The newest part of the conversation that fits, always with the newest user message, and as much of what people
+    said before as has room. All of it if it fits."""
     units = _units(messages)
     sizes = [sum(estimate(message) for message in unit) for unit in units]
-    excess = sum(sizes) - budget_tokens
-    if excess <= 0 or budget_tokens <= 0:
+    if sum(sizes) <= budget_tokens or budget_tokens <= 0:
         return messages
+    room = int(budget_tokens * limits.PROMPTS_LEFT_OUT_SHARE)
+    excess = sum(sizes) - (budget_tokens - room)
     stride = max(1, budget_tokens // 2)
     drop_at_least = math.ceil(excess / stride) * stride
     dropped, first = 0, 0
@@ -30,18 +33,24 @@ def fit(messages: list[Message], budget_tokens: int) -> list[Message]:
         dropped += sizes[first]
         first += 1
     kept = [message for unit in units[first:] for message in unit]
-    return [_note(messages[0]), *_prompt_left_out(units, first), *kept]
+    return [_note(messages[0]), *_prompts_left_out(units, sizes, first, room), *kept]
 
 
 def estimate(message: Message) -> int:
     """About how many tokens a message is."""
-    tokens = 0
-    for part in message.parts:
-        if isinstance(part, ImageUrl) or (isinstance(part, Binary) and part.data.mime_type.startswith("image/")):
-            tokens += _IMAGE_TOKENS
-        else:
-            tokens += estimate_bytes(msgspec.json.encode(part))
-    return tokens
+    return sum(map(estimate_part, message.parts))
+
+
+def estimate_part(part: Part) -> int:
+    match part:
+        case ImageUrl():
+            return _IMAGE_TOKENS
+        case Binary() if part.data.mime_type.startswith("image/"):
+            return _IMAGE_TOKENS
+        case ToolResult() if part.data.data:
+            return _IMAGE_TOKENS + estimate_bytes(part.data.content.encode())
+        case _:
+            return estimate_bytes(msgspec.json.encode(part))
 
 
 def estimate_bytes(encoded: bytes) -> int:
@@ -59,12 +68,19 @@ def _units(messages: list[Message]) -> list[list[Message]]:
     return units
 
 
-def _prompt_left_out(units: list[list[Message]], first: int) -> list[Message]:
-    """The newest user message if it was left out: a long run must not forget what it was asked to do."""
-    for number in range(len(units) - 1, -1, -1):
-        if units[number][0].role == "user":
-            return units[number] if number < first else []
-    return []
+def _prompts_left_out(units: list[list[Message]], sizes: list[int], first: int, room: int) -> list[Message]:
+    """What people said in the part that is left out, the newest as far as there is room: a long run must not forget
+    what it was asked to do. Their very last words are kept in any case."""
+    prompts = [number for number, unit in enumerate(units) if unit[0].role == "user"]
+    kept: list[Message] = []
+    for number in reversed(prompts):
+        if number >= first:
+            continue
+        room -= sizes[number]
+        if room < 0 and number != prompts[-1]:
+            break
+        kept.insert(0, units[number][0])
+    return kept
 
 
 def _note(like: Message) -> Message:

@@ -26,9 +26,12 @@ ANSWERS: dict[str, Action] = {
     "yes": "allow",
     "n": "deny",
     "no": "deny",
+    "s": "allow_session",
+    "session": "allow_session",
     "a": "allow_session",
     "always": "allow_session",
 }
+HOW_TO_ANSWER = "y = yes, n = no, s = this exact call for the session, s PATTERN = what fits it (s npm test*)"
 
 
 class Questions:
@@ -56,10 +59,10 @@ class Questions:
             # The facts of a deleted session come without their bodies.
             return
 
-    async def answer(self, permission_id: str, action: Action) -> None:
+    async def answer(self, permission_id: str, action: Action, pattern: str = "") -> None:
         """Send an answer and say what became of it."""
         try:
-            decided = await self._workspace.grant(permission_id, action)
+            decided = await self._workspace.grant(permission_id, action, pattern)
         except WindlassError as error:
             self._terminal.status(f"The answer was not taken: {exact(error.message)}", fg="red")
             return
@@ -94,7 +97,14 @@ class Questions:
         if notification.outcome == "asked" or self.pending.pop(notification.id, None) is None:
             return
         who = f" by {who_is(notification.by)}" if notification.by is not None else ""
-        self._terminal.status(f"Permission {notification.outcome}{who}.")
+        scope = f", for the session and for what fits {exact(notification.pattern)}" if notification.pattern else ""
+        self._terminal.status(f"Permission {notification.outcome}{who}{scope}.")
+
+
+def typed_pattern(line: str) -> str:
+    """The pattern of an answer like `s npm test*`, "" for any other line."""
+    word, _, rest = line.partition(" ")
+    return rest.strip() if word in ("s", "session") else ""
 
 
 def described(request: PermissionRequest) -> list[str]:

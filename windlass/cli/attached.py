@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, suppress
 
-from windlass.cli.asking import ANSWERS, Questions, who_is
+from windlass.cli.answering import QuestionBatches
+from windlass.cli.asking import ANSWERS, Questions, typed_pattern, who_is
 from windlass.cli.choosing import choose
 from windlass.cli.safe_text import exact, shortened
 from windlass.cli.terminal import Terminal
@@ -19,8 +20,11 @@ A line is a prompt. Commands:
   /sessions        the sessions of this workspace
   /use ID          look at another session (its number in the list, or the beginning of its id)
   /new [TITLE]     start a session
-  y, n, a          answer the one question that is pending: yes, no, always in this session
-  /allow ID, /deny ID, /always ID    answer a certain one
+  y, n, s          answer the one question that is pending: yes, no, this exact call for the session
+  s PATTERN        yes, also to what fits the pattern, for the session (s npm test*)
+  /allow ID, /deny ID, /always ID [PATTERN]    answer a certain one
+  /answer [ID] TEXT    answer what an agent asks: yes or no, a number, or words of your own
+  /decline [ID]    give no answer to it
   /quit            leave; what runs goes on"""
 
 
@@ -30,8 +34,9 @@ class Attached:
         self._terminal = terminal
         self._session_id = ""
         self._look_at(Conversation(""))
-        hint = "Answer y, n, or a (this exact call, for the session); or /allow {id}, /deny {id}."
+        hint = "Answer y, n, s (this exact call, for the session) or s PATTERN; or /allow {id}, /deny {id}."
         self._questions = Questions(workspace, terminal, hint)
+        self._batches = QuestionBatches(workspace, terminal, "Answer with /answer TEXT, or /decline. ({id})")
         # Events wait while a session is loaded: one shown between the load and the switch would belong to neither.
         self._turn = asyncio.Lock()
         self._ready = asyncio.Event()  # a line typed before the first hello waits: there is no session yet
@@ -43,8 +48,10 @@ class Attached:
             "/use": self._use,
             "/new": self._new,
             "/allow": lambda text: self._answer(text, "allow"),
-            "/always": lambda text: self._answer(text, "allow_session"),
+            "/always": self._always,
             "/deny": lambda text: self._answer(text, "deny"),
+            "/answer": self._batches.answer,
+            "/decline": self._batches.decline,
             "/help": self._help,
         }
 
@@ -67,6 +74,7 @@ class Attached:
             self._terminal.status("Some events are gone; the session was loaded again.", fg="yellow")
             await self._show_session(self._session_id)
         self._questions.take(event)
+        self._batches.take(event)
         self._show(event)
 
     async def _greet(self, session_id: str | None) -> None:
@@ -88,7 +96,7 @@ class Attached:
         messages = await self._workspace.messages(session.id)
         self._session_id = session.id
         self._look_at(Conversation(session.id, messages))
-        self._questions.shown = session.id
+        self._questions.shown = self._batches.shown = session.id
         self._terminal.heading(f"{exact(session.title) or 'New session'}  {exact(session.id)}")
         self._transcript.history(messages)
         await self._say_where()
@@ -132,12 +140,13 @@ class Attached:
                     self._terminal.status(f"windlass: {exact(error.message)}", fg="red")
 
     async def _do(self, line: str) -> None:
-        if line.lower() in ANSWERS and self._questions.pending:
-            # With several pending this asks which: a guess could approve the wrong command.
-            await self._answer("", ANSWERS[line.lower()])
-        elif line.lower() in ANSWERS and self._questions.asked:
+        if line.lower() in ANSWERS and (self._questions.pending or self._batches.asks_yes_or_no):
+            await self._answer_in_a_word(line.lower())
+        elif line.lower() in ANSWERS and self._questions.asked + self._batches.asked:
             # Somebody was faster. Sent on, it would be a prompt that nobody meant.
             self._terminal.status("Nothing waits for an answer: it was answered or withdrawn before.", fg="yellow")
+        elif typed_pattern(line) and self._questions.pending:
+            await self._answer("", "allow_session", typed_pattern(line))
         elif line.startswith("/"):
             name, _, rest = line.partition(" ")
             command = self._commands.get(name)
@@ -149,6 +158,15 @@ class Attached:
             accepted = await self._workspace.prompt(self._session_id, line)
             if accepted.position:
                 self._terminal.status(f"Queued, {accepted.position} before it.", dim=True)
+
+    async def _answer_in_a_word(self, word: str) -> None:
+        """With several pending this asks which: a guess could approve the wrong command."""
+        if not self._questions.pending:
+            await self._batches.answer(word)
+        elif self._batches.asks_yes_or_no:
+            self._terminal.status("Say which: /allow or /deny ID for the tool, /answer yes or no for the agent.")
+        else:
+            await self._answer("", ANSWERS[word])
 
     async def _cancel(self, _: str) -> None:
         covered = await self._workspace.cancel(self._session_id)
@@ -187,12 +205,16 @@ class Attached:
         async with self._turn:
             await self._show_session(created.id)
 
-    async def _answer(self, text: str, action: Action) -> None:
+    async def _always(self, text: str) -> None:
+        permission_id, _, pattern = text.partition(" ")
+        await self._answer(permission_id, "allow_session", pattern.strip())
+
+    async def _answer(self, text: str, action: Action, pattern: str = "") -> None:
         pending = list(self._questions.pending)
         if not text and len(pending) == 1:
-            await self._questions.answer(pending[0], action)
+            await self._questions.answer(pending[0], action, pattern)
         else:
-            await self._questions.answer(choose(text, pending, "question"), action)
+            await self._questions.answer(choose(text, pending, "question"), action, pattern)
 
     async def _help(self, _: str) -> None:
         self._terminal.status(HELP)

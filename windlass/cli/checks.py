@@ -16,8 +16,7 @@ from windlass.cli.options import ServerOptions
 from windlass.client import Client, ServerNotFound, WindlassError, find_server
 
 _PR_GET_CHILD_SUBREAPER = 37
-_LANDLOCK_CREATE_RULESET = 444  # the same number on every architecture
-_LANDLOCK_VERSION_FLAG = 1
+_UNCONFINED = "commands run unconfined, and permission requests say so. One you allow can read what you can read."
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -34,7 +33,7 @@ def check_machine(data_dir: Path, config_file: Path | None) -> list[Finding]:
         check_data_dir(data_dir),
         check_disk(data_dir),
         check_subreaper(),
-        check_landlock(),
+        check_landlock(config_file),
     ]
 
 
@@ -93,19 +92,58 @@ def check_subreaper() -> Finding:
     return Finding("FAIL", "Guardian", "this system has no child subreaper. Run the server on Linux 3.4 or newer.")
 
 
-def check_landlock() -> Finding:
-    version = -1
-    if platform.system() == "Linux":
-        version = _libc().syscall(_LANDLOCK_CREATE_RULESET, None, ctypes.c_size_t(0), _LANDLOCK_VERSION_FLAG)
-    if version < 1:
-        return Finding(
-            "WARN", "Landlock", "not offered by this kernel: commands run unconfined, and permission requests say so."
-        )
+def check_landlock(config_file: Path | None) -> Finding:
+    """Whether commands are confined, as the config and the kernel have it."""
+    from windlass.tools.confinement import landlock_version, missing_in  # what it needs is loaded only here
+
+    try:
+        sandbox = config.load(config_file).bash.sandbox
+    except config.ConfigError:
+        sandbox = "auto"  # what is wrong with the file is said already
+    if sandbox == "off":
+        return Finding("WARN", "Landlock", f'[bash] sandbox = "off" in the config: {_UNCONFINED}')
+    version = landlock_version()
+    missing = "has none" if version < limits.LANDLOCK_VERSION else missing_in(version)
+    if not missing:
+        return Finding("OK", "Landlock", "commands are confined: they are kept from Windlass's own files and port.")
+    if sandbox == "require":
+        says = f'[bash] sandbox = "require", and this kernel is too old: no command is run. It has version {version}'
+        return Finding("FAIL", "Landlock", f"{says}; 6 is needed (Linux 6.12).")
+    if version < limits.LANDLOCK_VERSION:
+        return Finding("WARN", "Landlock", f"not offered by this kernel: {_UNCONFINED}")
+    return Finding("WARN", "Landlock", f"version {version}: commands are only partly confined. A command {missing}.")
+
+
+async def check_models(config_file: Path | None) -> list[Finding]:
+    """What is known of the model in use, and whether a model server runs on this machine that could be used."""
+    from windlass.cli.model_report import find_local
+
+    try:
+        settings = config.load(config_file)
+    except config.ConfigError:
+        return []  # what is wrong with the file is said already
+    found = check_known(settings)
+    used = {provider.base_url.rstrip("/") for provider in settings.providers.values()}
+    unused = [server for server in await find_local(dict(os.environ)) if server["base_url"] not in used]
+    hints = "".join(
+        f" {server['title']} answers at {server['base_url']}: `windlass models` says how to use it."
+        for server in unused
+    )
+    return [Finding(found.level, found.what, found.says + hints)]
+
+
+def check_known(settings: config.Config) -> Finding:
+    """Whether the sizes and prices of the model in use are known, or only assumed."""
+    from windlass.assembly import model_profiles
+
+    name, _, id = settings.model.partition("/")
+    model = next(one for one in model_profiles(settings, name) if one.id == id)
+    says = f"{settings.model} has a context window of {model.context_window:,} tokens"
+    is_said = any(one.id == id and one.context_window for one in settings.providers[name].models)
+    if model.is_known or is_said or settings.providers[name].type == "scripted":
+        return Finding("OK", "Models", f"{says}.")
     return Finding(
-        "WARN",
-        "Landlock",
-        f"the kernel has version {version}, but this Windlass does not use it yet: commands run unconfined, and "
-        "permission requests say so. A command you allow can read what you can read.",
+        "WARN", "Models", f"{says}, or so it is assumed: it is unknown here. Say more in providers.{name}.models."
     )
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from windlass.cli.checks import Finding, check_machine, check_server
+from windlass.cli.checks import Finding, check_machine, check_models, check_server
 from windlass.cli.connection import run_async
 from windlass.cli.options import ServerOptions, json_option, server_options
 from windlass.cli.safe_text import exact
@@ -26,6 +26,7 @@ def doctor(config_file: Path | None, as_json: bool, server: ServerOptions) -> No
       windlass doctor
     """
     findings = check_machine(server.data_directory, config_file)
+    findings += run_async(check_models(config_file))
     findings += run_async(check_server(server))
     terminal = Terminal()
     if as_json:

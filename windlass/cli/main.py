@@ -20,6 +20,7 @@ COMMANDS = {
     "runs": ("windlass.cli.runs:runs", "List and show runs."),
     "cancel": ("windlass.cli.cancel:cancel", "Cancel what a session is doing, or one run."),
     "permissions": ("windlass.cli.permissions:permissions", "See what waits for an answer, and answer it."),
+    "questions": ("windlass.cli.questions:questions", "See what agents ask, and answer it."),
     "agents": ("windlass.cli.agents:agents", "List, show and write the sessions of agents kept as files."),
     "mailbox": ("windlass.cli.mailbox:mailbox", "See and send the messages between agents."),
     "token": ("windlass.cli.token:token", "Make, list and revoke the tokens clients use."),
@@ -27,6 +28,7 @@ COMMANDS = {
     "prune": ("windlass.cli.upkeep:prune", "Trim the log now and give the space back."),
     "rebuild": ("windlass.cli.upkeep:rebuild", "Build the tables anew from the log, or check them."),
     "restore": ("windlass.cli.upkeep:restore", "Put a backup of the journal in its place."),
+    "models": ("windlass.cli.models:models", "Show the models that can be used, and how to use others."),
     "doctor": ("windlass.cli.doctor:doctor", "Check this installation and say what to do."),
 }
 

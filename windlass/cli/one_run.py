@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 
 from windlass import ids, limits
-from windlass.cli.asking import ANSWERS, Questions
+from windlass.cli.answering import QuestionBatches
+from windlass.cli.asking import ANSWERS, HOW_TO_ANSWER, Questions, typed_pattern
 from windlass.cli.console import typed_lines
 from windlass.cli.safe_text import exact
 from windlass.cli.terminal import Terminal
@@ -50,6 +51,7 @@ class OneRun:
         self._conversation = Conversation(session_id)
         self._transcript = Transcript(self._terminal, self._conversation)
         self._questions = Questions(self._workspace, self._terminal, self._hint(), session_id)
+        self._batches = QuestionBatches(self._workspace, self._terminal, self._question_hint(), session_id)
         main = self._loop.create_task(self._follow())
         answering = self._loop.create_task(self._answer()) if self._request.interactive else None
         try:
@@ -101,6 +103,7 @@ class OneRun:
     async def _take(self, event: StreamEvent) -> int | None:
         """Show an event; the exit code when it is the run's last."""
         self._questions.take(event)
+        self._batches.take(event)
         if self._session_id not in (event.session_id or self._session_id, event.payload.get("root_session_id")):
             return None
         if self._request.as_json:
@@ -157,20 +160,43 @@ class OneRun:
 
     def _hint(self) -> str:
         if self._request.interactive:
-            return "Allow? y = yes, n = no, a = always in this session:"
-        place = shlex.quote(exact(self._workspace.path)).replace("{", "{{").replace("}", "}}")
-        return f"Waiting. Answer with `windlass permissions allow -C {place} {{id}}` (or deny)."
+            return f"Allow? {HOW_TO_ANSWER}:"
+        return f"Waiting. Answer with `windlass permissions allow -C {self._place()} {{id}}` (or deny)."
+
+    def _place(self) -> str:
+        return shlex.quote(exact(self._workspace.path)).replace("{", "{{").replace("}", "}}")
+
+    def _question_hint(self) -> str:
+        if self._request.interactive:
+            return "Type the answer, or /decline:"
+        return f"Waiting. Answer with `windlass questions answer -C {self._place()} {{id}} ANSWER...` (or cancel)."
 
     async def _answer(self) -> None:
         async with typed_lines() as lines:
             async for line in lines:
-                request = self._questions.oldest()
-                if request is None:
-                    continue
-                if line.strip().lower() in ANSWERS:
-                    await self._questions.answer(request.id, ANSWERS[line.strip().lower()])
-                else:
-                    self._terminal.status("Please answer y, n or a.")
+                try:
+                    await self._answer_with(line.strip())
+                except WindlassError as error:
+                    self._terminal.status(exact(error.message), fg="yellow")
+
+    async def _answer_with(self, line: str) -> None:
+        command, _, rest = line.partition(" ")
+        request = self._questions.oldest()
+        if command == "/decline" and self._batches.pending:
+            await self._batches.decline(rest)
+        elif command == "/answer" and self._batches.pending:
+            await self._batches.answer(rest)
+        elif request is not None and self._batches.asks_yes_or_no:
+            # A bare yes could be meant for either, and one of them runs a command.
+            self._terminal.status("Two things wait. First /answer what the agent asks (or /decline), then the tool.")
+        elif request is not None and line.lower() in ANSWERS:
+            await self._questions.answer(request.id, ANSWERS[line.lower()])
+        elif request is not None and typed_pattern(line):
+            await self._questions.answer(request.id, "allow_session", typed_pattern(line))
+        elif request is not None:
+            self._terminal.status(f"Please answer: {HOW_TO_ANSWER}.")
+        elif self._batches.pending and line:
+            await self._batches.answer(line)
 
     @contextmanager
     def _interrupts(self, main: asyncio.Task[int]) -> Iterator[None]:

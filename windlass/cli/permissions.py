@@ -57,16 +57,18 @@ def list_permissions(directory: Path, as_json: bool, server: ServerOptions) -> N
 @permissions.command("allow")
 @click.argument("permission_id", metavar="ID")
 @click.option("--session", "for_session", is_flag=True, help="Also the same thing again, for the rest of the session.")
+@click.option("--pattern", default="", help="Also what fits this, for the rest of the session.")
 @directory_option
 @server_options
-def allow(permission_id: str, for_session: bool, directory: Path, server: ServerOptions) -> None:
+def allow(permission_id: str, for_session: bool, pattern: str, directory: Path, server: ServerOptions) -> None:
     """Allow exactly what was asked.
 
     \b
-    Example:
+    Examples:
       windlass permissions allow per_2c26 --session
+      windlass permissions allow per_2c26 --pattern 'npm test*'
     """
-    _answer(server, directory, permission_id, "allow_session" if for_session else "allow")
+    _answer(server, directory, permission_id, "allow_session" if for_session or pattern else "allow", pattern)
 
 
 @permissions.command("deny")
@@ -83,11 +85,11 @@ def deny(permission_id: str, directory: Path, server: ServerOptions) -> None:
     _answer(server, directory, permission_id, "deny")
 
 
-def _answer(server: ServerOptions, directory: Path, permission_id: str, action: Action) -> None:
+def _answer(server: ServerOptions, directory: Path, permission_id: str, action: Action, pattern: str = "") -> None:
     async def work() -> bool:
         async with opened(server, directory) as workspace:
             pending = [request.id for request in await workspace.permissions()]
-            return await workspace.grant(choose(permission_id, pending, "pending permission"), action)
+            return await workspace.grant(choose(permission_id, pending, "pending permission"), action, pattern)
 
     if not run_async(work()):
         raise click.ClickException("Someone else answered first, or it was withdrawn. Nothing was changed.")

@@ -5,17 +5,28 @@ from pathlib import Path
 
 import click
 
+from windlass import limits
 from windlass.cli.choosing import choose
 from windlass.cli.connection import opened, run_async
 from windlass.cli.options import ListingGroup, ServerOptions, directory_option, json_option, server_options
 from windlass.cli.safe_text import exact, prose, shortened
 from windlass.cli.terminal import Terminal
-from windlass.client import Message, Session, ToolResult, WorkspaceHandle
+from windlass.client import (
+    Message,
+    NotFound,
+    Run,
+    Session,
+    ShellCommand,
+    Summarized,
+    ToolResult,
+    Undone,
+    WorkspaceHandle,
+)
 
 
 @click.group(cls=ListingGroup)
 def sessions() -> None:
-    """List, show, rename and delete the sessions of a workspace.
+    """List, show, rename and delete the sessions of a workspace; undo, plan and sum up.
 
     \b
     Examples:
@@ -89,6 +100,7 @@ def _content(message: Message) -> list[str]:
     lines = [prose(message.text)] if message.text else []
     lines += [f"* {exact(call.name)} {exact(call.input)}" for call in message.tool_calls]
     lines += [prose(part.data.content) for part in message.parts if isinstance(part, ToolResult)]
+    lines += [prose(part.data.output) for part in message.parts if isinstance(part, ShellCommand)]
     finish = message.finish
     if finish is not None and finish.reason not in ("end_turn", "tool_use"):
         lines.append(f"({finish.reason}{': ' + exact(finish.message) if finish.message else ''})")
@@ -134,6 +146,98 @@ def delete_session(session_id: str, directory: Path, server: ServerOptions) -> N
             return whole
 
     Terminal().status(f"Deleted {exact(run_async(work()))}.")
+
+
+@sessions.command("undo")
+@click.argument("session_id", metavar="ID")
+@click.argument("run_id", metavar="[RUN]", default="")
+@directory_option
+@json_option
+@server_options
+def undo_run(session_id: str, run_id: str, directory: Path, as_json: bool, server: ServerOptions) -> None:
+    """Put the files that a run wrote back to what they were before it: the newest run, or the one you name.
+
+    Files that have changed since are left as they are, and said. Undo one run after the other, the newest first.
+
+    \b
+    Example:
+      windlass sessions undo ses_9f86
+    """
+
+    async def work() -> Undone:
+        async with opened(server, directory) as workspace:
+            whole = await whole_id(workspace, session_id)
+            runs = await _started_runs(workspace, whole)
+            if not runs:
+                raise NotFound("Nothing has run in this session yet.")
+            return await workspace.undo(whole, choose(run_id, runs, "run") if run_id else runs[-1])
+
+    undone = run_async(work())
+    terminal = Terminal()
+    if as_json:
+        terminal.json(undone)
+        return
+    for path in undone.restored:
+        terminal.line(exact(path))
+    for file in undone.refused:
+        terminal.status(f"{exact(file.path)}: {exact(file.reason)}", fg="yellow")
+    if not undone.restored and not undone.refused:
+        terminal.status("Nothing to undo: every file is as it was before that run.")
+
+
+async def _started_runs(workspace: WorkspaceHandle, session_id: str) -> list[str]:
+    """Ids, the oldest first. A run that never started wrote nothing."""
+    runs: list[Run] = []
+    while True:
+        page = await workspace.runs(session_id, after=runs[-1].id if runs else None, limit=limits.RUNS_PER_PAGE)
+        runs += page
+        if len(page) < limits.RUNS_PER_PAGE:
+            return [run.id for run in runs if run.started_at]
+
+
+@sessions.command("plan")
+@click.argument("session_id", metavar="ID")
+@click.argument("mode", type=click.Choice(["on", "off"]))
+@directory_option
+@server_options
+def plan_session(session_id: str, mode: str, directory: Path, server: ServerOptions) -> None:
+    """Plan mode: on, the session's runs may only read; off, later ones may act again.
+
+    \b
+    Example:
+      windlass sessions plan ses_9f86 on
+    """
+
+    async def work() -> None:
+        async with opened(server, directory) as workspace:
+            await workspace.set_plan(await whole_id(workspace, session_id), mode == "on")
+
+    run_async(work())
+    Terminal().status(f"Plan mode is {mode}.")
+
+
+@sessions.command("summarize")
+@click.argument("session_id", metavar="ID")
+@directory_option
+@json_option
+@server_options
+def summarize_session(session_id: str, directory: Path, as_json: bool, server: ServerOptions) -> None:
+    """Sum a session up: the model is sent the summary from then on, and no longer what was before it.
+
+    \b
+    Example:
+      windlass sessions summarize ses_9f86
+    """
+
+    async def work() -> Summarized:
+        async with opened(server, directory) as workspace:
+            return await workspace.summarize(await whole_id(workspace, session_id))
+
+    summarized = run_async(work())
+    if as_json:
+        Terminal().json(summarized)
+    else:
+        Terminal().line(prose(summarized.summary))
 
 
 async def whole_id(workspace: WorkspaceHandle, session_id: str) -> str:

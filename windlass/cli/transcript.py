@@ -10,6 +10,7 @@ from windlass.client import (
     Message,
     Removed,
     Replaced,
+    ShellCommand,
     Text,
     ToolCallData,
     ToolResult,
@@ -47,7 +48,7 @@ class Transcript:
 
         One still being written is left out: the stream sends it whole, and then its text is not printed twice.
         """
-        over = [message for message in messages if message.role != "assistant" or message.finish is not None]
+        over = [message for message in messages if not message.is_open]
         for message in over[-limits.CONSOLE_HISTORY_MESSAGES :]:
             if message.role == "user":
                 self.prompt(message.text)
@@ -65,13 +66,14 @@ class Transcript:
             return
         if message.role == "tool":
             for part in message.parts:
-                if isinstance(part, ToolResult):
+                if isinstance(part, ToolResult) and not part.data.unfinished:
                     self._result(part.data)
         elif message.role == "assistant":
             self._texts(message)
             for call in message.tool_calls:
                 if call.finished or message.finish is not None:
                     self._call(call)
+            self._commands(message)
             self._ending(message)
 
     def _texts(self, message: Message) -> None:
@@ -120,21 +122,31 @@ class Transcript:
             arguments = shortened(exact(call.input), limits.CONSOLE_STATUS_CHARACTERS)
             self._terminal.status(f"* {exact(call.name)} {arguments}", fg="cyan")
 
+    def _commands(self, message: Message) -> None:
+        """What somebody's own command printed; the command itself was their prompt."""
+        for part in message.parts:
+            if isinstance(part, ShellCommand) and message.finish is not None:
+                failed = part.data.exit_code != 0
+                self._lines(part.data.output or f"(no output, exit code {part.data.exit_code})", failed)
+
     def _result(self, result: ToolResultData) -> None:
         key = f"result {result.tool_call_id}"
         if key in self._told:
             return
         self._told.add(key)
-        lines = result.content.rstrip("\n").split("\n")
+        self._lines(result.content, result.is_error)
+
+    def _lines(self, content: str, is_error: bool) -> None:
+        lines = content.rstrip("\n").split("\n")
         shown = lines[: limits.CONSOLE_RESULT_LINES]
         left = len(lines) - len(shown)
         if left:
             shown.append(f"(and {left} more line{'s' if left > 1 else ''})")
         for number, line in enumerate(shown):
-            word = "error: " if result.is_error and number == 0 else ""
+            word = "error: " if is_error and number == 0 else ""
             # A tab is layout here, not something to decide on.
             text = f"  {word}{shortened(exact(line.expandtabs(4)), limits.CONSOLE_STATUS_CHARACTERS)}"
-            self._terminal.status(text, fg="red" if result.is_error else None, dim=not result.is_error)
+            self._terminal.status(text, fg="red" if is_error else None, dim=not is_error)
 
     def _ending(self, message: Message) -> None:
         finish = message.finish

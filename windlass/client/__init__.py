@@ -11,12 +11,13 @@ from windlass.client.errors import ProtocolError, ServerFailed, ServerNotFound, 
 from windlass.client.events import EventId, StreamEvent
 from windlass.client.waiting import RunResult
 from windlass.client.workspace import WorkspaceHandle
-from windlass.errors import Conflict, NotFound, WindlassError
-from windlass.wire.http import Accepted
-from windlass.wire.messages import Message, Text, ToolCallData, ToolResult, ToolResultData
+from windlass.errors import Conflict, Invalid, NotFound, WindlassError
+from windlass.wire.http import Accepted, NotRestored, ShellOutput, Summarized, Undone
+from windlass.wire.messages import Message, ShellCommand, Text, ToolCallData, ToolResult, ToolResultData
 from windlass.wire.permissions import Action, By, PermissionNotification, PermissionRequest
+from windlass.wire.questions import Question, QuestionBatch, QuestionNotification, QuestionResponse
 from windlass.wire.runs import Run, RunComplete, RunState
-from windlass.wire.sessions import Session
+from windlass.wire.sessions import FileVersion, Session
 
 __all__ = [
     "Accepted",
@@ -26,13 +27,20 @@ __all__ = [
     "Conflict",
     "Conversation",
     "EventId",
+    "FileVersion",
     "Gained",
     "Happening",
+    "Invalid",
     "Message",
     "NotFound",
+    "NotRestored",
     "PermissionNotification",
     "PermissionRequest",
     "ProtocolError",
+    "Question",
+    "QuestionBatch",
+    "QuestionNotification",
+    "QuestionResponse",
     "Removed",
     "Replaced",
     "Run",
@@ -44,12 +52,16 @@ __all__ = [
     "ServerNotFound",
     "ServerUnreachable",
     "Session",
+    "ShellCommand",
+    "ShellOutput",
     "StreamEvent",
     "StreamGap",
+    "Summarized",
     "Text",
     "ToolCallData",
     "ToolResult",
     "ToolResultData",
+    "Undone",
     "WindlassError",
     "WorkspaceHandle",
     "find_server",

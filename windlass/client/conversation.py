@@ -20,6 +20,8 @@ from windlass.wire.messages import (
     TextData,
     ToolCall,
     ToolCallData,
+    ToolResult,
+    ToolResultData,
 )
 
 
@@ -150,5 +152,7 @@ def _new_part(delta: MessageDelta) -> Part | None:
             return Reasoning(ReasoningData())
         case "tool_call":
             return ToolCall(ToolCallData(id=delta.id, name=delta.name, input=""))
+        case "tool_result":
+            return ToolResult(ToolResultData(delta.id, delta.name, "", metadata="", is_error=False, unfinished=True))
         case _:
             return None

@@ -60,16 +60,17 @@ class Transport:
         body: msgspec.Struct | None = None,
         query: Query | None = None,
         repeatable: bool | None = None,
+        seconds: float = limits.CLIENT_REQUEST_SECONDS,
     ) -> Answer:
         """Send one request and return its decoded answer, or raise what the server refused it with.
 
         `repeatable` says that doing it twice is doing it once (a GET is): then it is sent again, a bounded number of
-        times, when the connection broke or the server asked for patience.
+        times, when the connection broke or the server asked for patience. `seconds` is how long one answer may take.
         """
         again = method == "GET" if repeatable is None else repeatable
         for attempt in range(self._retries + 1):
             try:
-                return await self._once(method, path, answer, body, query, again)
+                return await self._once(method, path, answer, body, query, again, seconds)
             except _Attempt as failed:
                 if not failed.again or attempt == self._retries:
                     raise failed.error from failed
@@ -84,6 +85,7 @@ class Transport:
         body: msgspec.Struct | None,
         query: Query | None,
         again: bool,
+        seconds: float,
     ) -> Answer:
         headers = self._headers()
         content: bytes | None = None
@@ -99,9 +101,7 @@ class Transport:
                 headers=headers,
                 # A redirect could carry the token to another host.
                 allow_redirects=False,
-                timeout=aiohttp.ClientTimeout(
-                    total=limits.CLIENT_REQUEST_SECONDS, sock_connect=limits.CLIENT_CONNECT_SECONDS
-                ),
+                timeout=aiohttp.ClientTimeout(total=seconds, sock_connect=limits.CLIENT_CONNECT_SECONDS),
             ) as response:
                 received = await _read_all(response)
                 if response.status >= 300:

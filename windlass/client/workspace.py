@@ -4,7 +4,7 @@ A workspace closes when nobody holds it, and a restarted server has none open. T
 that is answered "unknown" because of that opens it again and is sent once more.
 """
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from typing import Any, TypeVar
 
 from windlass import ids, limits
@@ -15,8 +15,9 @@ from windlass.errors import NotFound
 from windlass.wire import http
 from windlass.wire.messages import Message
 from windlass.wire.permissions import Action, PermissionRequest
+from windlass.wire.questions import AnswerQuestions, CancelQuestions, QuestionBatch, QuestionResponse
 from windlass.wire.runs import Attachment, OnBusy, Run, RunState
-from windlass.wire.sessions import Session
+from windlass.wire.sessions import FileVersion, Session
 
 Answer = TypeVar("Answer")
 
@@ -78,6 +79,27 @@ class WorkspaceHandle:
         """Oldest first: all of them, or those behind the message `after`. One being written has its text so far."""
         path = f"/sessions/{segment(session_id)}/messages"
         return await self._call("GET", path, list[Message], query={"after": after, "limit": limit})
+
+    async def file_history(self, session_id: str) -> list[FileVersion]:
+        """Every version of the files that the session's runs wrote, in the order in which they came to be."""
+        return await self._call("GET", f"/sessions/{segment(session_id)}/history", list[FileVersion])
+
+    async def files_read(self, session_id: str) -> list[str]:
+        """Absolute paths of the files whose content the session's model has been shown."""
+        return await self._call("GET", f"/sessions/{segment(session_id)}/filetracker/files", list[str])
+
+    async def undo(self, session_id: str, run_id: str) -> http.Undone:
+        """Put the files that a run wrote back to what they were before it; what changed since is refused and said.
+
+        Undoing twice is undoing once: what is as it was is left alone.
+        """
+        path = f"/sessions/{segment(session_id)}/undo"
+        return await self._call("POST", path, http.Undone, body=http.Undo(run_id))
+
+    async def set_plan(self, session_id: str, plan: bool) -> Session:
+        """Let the session's runs only read, or (False) let those that come later do everything again."""
+        path = f"/sessions/{segment(session_id)}/plan"
+        return await self._call("POST", path, Session, body=http.PlanMode(plan), repeatable=True)
 
     async def set_current_session(self, session_id: str) -> None:
         """Say which session this client looks at ("" for none). Needs a live event stream (409 otherwise)."""
@@ -150,6 +172,18 @@ class WorkspaceHandle:
         """Cancel a run that has not started (409 when it has)."""
         await self._call("DELETE", f"/runs/{segment(run_id)}", type(None))
 
+    async def summarize(self, session_id: str) -> http.Summarized:
+        """Let the model sum the conversation up; returns when it has. Leaving this does not stop it, a cancel does."""
+        path = f"/agent/sessions/{segment(session_id)}/summarize"
+        return await self._call("POST", path, http.Summarized, seconds=limits.CLIENT_ERRAND_SECONDS)
+
+    async def shell(self, session_id: str, command: str, term_width: int = 0) -> http.ShellOutput:
+        """Run a command of one's own in the workspace's directory; returns when it has ended. The model sees it with
+        the next prompt. Not sent again when the connection breaks: it would be run twice."""
+        path = f"/agent/sessions/{segment(session_id)}/shell"
+        body = http.ShellRequest(command, term_width)
+        return await self._call("POST", path, http.ShellOutput, body=body, seconds=limits.CLIENT_ERRAND_SECONDS)
+
     async def agent_info(self) -> http.AgentInfo:
         return await self._call("GET", "/agent", http.AgentInfo)
 
@@ -159,12 +193,14 @@ class WorkspaceHandle:
         """What waits for an answer."""
         return await self._call("GET", "/permissions", list[PermissionRequest])
 
-    async def grant(self, permission_id: str, action: Action) -> bool:
+    async def grant(self, permission_id: str, action: Action, pattern: str = "") -> bool:
         """Answer. True when this answer decided; False when another came first or nobody asks any more.
 
-        Not sent again when the connection breaks: the second answer would be told False about the first.
+        `pattern`: with "allow_session", what else is allowed for the rest of the session. Raises Invalid when it does
+        not cover the request. Not sent again when the connection breaks: the second answer would be told False about
+        the first.
         """
-        body = http.Grant(http.PermissionId(permission_id), action)
+        body = http.Grant(http.PermissionId(permission_id), action, pattern)
         return (await self._call("POST", "/permissions/grant", http.Resolved, body=body)).resolved
 
     async def skips_permissions(self) -> bool:
@@ -173,6 +209,25 @@ class WorkspaceHandle:
     async def skip_permissions(self, skip: bool) -> None:
         """Stop (or go back to) asking in this workspace, for everyone. A deny rule still denies."""
         await self._call("POST", "/permissions/skip", type(None), body=http.Skip(skip), repeatable=True)
+
+    # -- questions --
+
+    async def questions(self) -> list[QuestionBatch]:
+        """What agents asked people and nobody answered yet."""
+        return await self._call("GET", "/questions", list[QuestionBatch])
+
+    async def answer_questions(self, batch_id: str, responses: Sequence[QuestionResponse]) -> bool:
+        """Answer a whole batch. True when this answer decided; False when another came first or nobody asks any more.
+
+        Raises Invalid for answers that do not fit the questions. Not sent again when the connection breaks, as `grant`.
+        """
+        body = AnswerQuestions(batch_id, list(responses))
+        return (await self._call("POST", "/questions/answer", http.Resolved, body=body)).resolved
+
+    async def cancel_questions(self, batch_id: str = "") -> bool:
+        """Decline to answer a batch, or every one that waits; whether this decided anything."""
+        body = CancelQuestions(batch_id)
+        return (await self._call("POST", "/questions/cancel", http.Resolved, body=body)).resolved
 
     # -- events --
 
@@ -207,10 +262,13 @@ class WorkspaceHandle:
         body: Any = None,
         query: Query | None = None,
         repeatable: bool | None = None,
+        seconds: float = limits.CLIENT_REQUEST_SECONDS,
     ) -> Answer:
         async def send() -> Answer:
             address = self.path_prefix + path
-            return await self.transport.call(method, address, answer, body=body, query=query, repeatable=repeatable)
+            return await self.transport.call(
+                method, address, answer, body=body, query=query, repeatable=repeatable, seconds=seconds
+            )
 
         try:
             return await send()

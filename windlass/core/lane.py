@@ -25,6 +25,7 @@ from windlass.wire.runs import (
     Disposition,
     OnBusy,
     Outcome,
+    Purpose,
     Run,
     RunComplete,
     RunPrivate,
@@ -44,6 +45,8 @@ class Request(msgspec.Struct, frozen=True):
     reasoning_effort: str = ""
     model: str = ""
     parent_run: str = ""
+    purpose: Purpose = "prompt"
+    term_width: int = 0
 
 
 class Entry:
@@ -174,6 +177,8 @@ class Lane:
             reasoning_effort=request.reasoning_effort,
             model=request.model,
             parent_run=request.parent_run,
+            purpose=request.purpose,
+            term_width=request.term_width,
         )
         self._next_number += 1
         entry = Entry(run, private)
@@ -257,6 +262,7 @@ class Lane:
                 prompt_tokens=run.usage.prompt_tokens + usage.prompt_tokens,
                 completion_tokens=run.usage.completion_tokens + usage.completion_tokens,
                 cache_read_tokens=run.usage.cache_read_tokens + usage.cache_read_tokens,
+                cache_write_tokens=run.usage.cache_write_tokens + usage.cache_write_tokens,
             )
             run = msgspec.structs.replace(run, usage=total, cost=run.cost + cost)
         entry.run = run

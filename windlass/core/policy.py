@@ -1,34 +1,66 @@
-"""The user's standing rules for tools: deny first, then the longest match, and a tie asks.
+"""The user's standing rules for tools: deny first, then the longest match, and a tie asks; as does what no rule covers.
 
 A pattern is a glob on "tool" or on "tool:argument", where the argument is the exact resource (a path, a command line).
+For command lines an allow is narrow and a deny wide, as `command_patterns.py` says.
 """
 
+from collections.abc import Callable
 from fnmatch import fnmatchcase
 from typing import Literal
 
 import msgspec
 
+from windlass.core.command_patterns import CommandLine, names_program
+
 Rule = Literal["allow", "ask", "deny"]
+COMMANDS = "bash"  # the tool whose resource is a command line
+
+
+class Ruling(msgspec.Struct, frozen=True):
+    """`pattern` is the rule that decided, "" when none did."""
+
+    rule: Rule
+    pattern: str = ""
 
 
 class Policy(msgspec.Struct, frozen=True):
     allow: tuple[str, ...] = ()
-    ask: tuple[str, ...] = ("*",)
+    ask: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
 
     def decide(self, tool: str, resource: str) -> Rule:
-        if _longest(self.deny, tool, resource) >= 0:
-            return "deny"
-        allow = _longest(self.allow, tool, resource)
-        return "allow" if allow > _longest(self.ask, tool, resource) else "ask"
+        return self.ruling(tool, resource).rule
+
+    def ruling(self, tool: str, resource: str) -> Ruling:
+        """What the rules say, and which of them."""
+        line = CommandLine(resource)
+        deny = _longest(self.deny, tool, line, line.reached)
+        if deny is not None:
+            return Ruling("deny", deny)
+        allow = _longest(self.allow, tool, line, line.covered)
+        ask = _longest(self.ask, tool, line, line.reached)
+        if allow is not None and (ask is None or len(allow) > len(ask)):
+            return Ruling("allow", allow)
+        return Ruling("ask", ask or "")
 
 
-def _longest(patterns: tuple[str, ...], tool: str, resource: str) -> int:
-    """Length of the longest pattern that matches, -1 if none does."""
-    return max((len(p) for p in patterns if _matches(p, tool, resource)), default=-1)
+def fits(pattern: str, tool: str, resource: str) -> bool:
+    """Whether a pattern that a person typed, for this tool alone, covers this resource."""
+    if tool == COMMANDS:
+        return names_program(pattern) and CommandLine(resource).covered(pattern)
+    return fnmatchcase(resource, pattern)
 
 
-def _matches(pattern: str, tool: str, resource: str) -> bool:
-    if ":" in pattern:
-        return fnmatchcase(f"{tool}:{resource}", pattern)
-    return fnmatchcase(tool, pattern)
+def _longest(patterns: tuple[str, ...], tool: str, line: CommandLine, compare: Callable[[str], bool]) -> str | None:
+    """The longest pattern that matches, and of several the first; None if none does."""
+    return max((p for p in patterns if _matches(p, tool, line, compare)), key=len, default=None)
+
+
+def _matches(pattern: str, tool: str, line: CommandLine, compare: Callable[[str], bool]) -> bool:
+    name, colon, argument = pattern.partition(":")
+    if not colon:
+        return fnmatchcase(tool, pattern)
+    if tool != COMMANDS:
+        return fnmatchcase(f"{tool}:{line.line}", pattern)
+    # "bash:*" says everything, whatever the shell makes of it.
+    return fnmatchcase(tool, name) and (set(argument) == {"*"} or compare(argument))

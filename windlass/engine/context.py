@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 from windlass.clock import Clock
 from windlass.config import Config
 from windlass.journal.journal import Journal
+from windlass.wire.delegation import CallMcpTool, ListMcpTools, OwnerReply
 from windlass.wire.execution import Executor, RunSpec
+from windlass.wire.mcp import McpState
 
 if TYPE_CHECKING:
     from windlass.engine.post import Mailroom
@@ -42,6 +44,49 @@ class Worktrees(Protocol):
         """Commit what is left, remove the directory, keep the branch if anything is on it; raises OSError."""
 
 
+class Root(Protocol):
+    """A workspace's directory, held open: no path leaves it. Methods block and raise ToolError."""
+
+    def relative(self, path: str) -> str:
+        """The path below the root that is meant."""
+
+    def read_if_exists(self, path: str, limit: int) -> bytes | None:
+        """The content of a regular file, None when there is none."""
+
+    def replace_bytes(self, path: str, before: bytes | None, content: bytes | None) -> None:
+        """Write (None: remove) only if the file still is `before` (None: still does not exist)."""
+
+    def close(self) -> None: ...
+
+
+class McpServers(Protocol):
+    """The MCP servers of one workspace."""
+
+    @property
+    def states(self) -> list[McpState]: ...
+
+    async def answer(self, request: ListMcpTools | CallMcpTool) -> OwnerReply:
+        """What a run asks for. Cancelling the caller ends its call."""
+
+    def close(self) -> None:
+        """Stop them, without waiting for it. Nothing is told any more."""
+
+
+class NoMcpServers:
+    """Where none are configured, and none can be."""
+
+    states: list[McpState] = []
+
+    async def answer(self, request: ListMcpTools | CallMcpTool) -> OwnerReply:
+        return OwnerReply(error="There are no MCP servers here.")
+
+    def close(self) -> None:
+        pass
+
+
+McpFactory = Callable[[str, Callable[[McpState], None]], McpServers]  # (path, told of each change) -> its servers
+
+
 class Graces:
     """How long a claim that is about to end still holds, in seconds."""
 
@@ -65,6 +110,9 @@ class Context:
         in_thread: InThread = asyncio.to_thread,
         mailroom: "Mailroom | None" = None,
         worktrees: Worktrees | None = None,
+        mcp: McpFactory = lambda path, tell: NoMcpServers(),
+        open_root: Callable[[str], Root] | None = None,
+        let_go: Callable[[str], None] = lambda session_id: None,
     ) -> None:
         self.journal = journal
         self.clock = clock
@@ -74,4 +122,7 @@ class Context:
         self.new_id = new_id
         self.mailroom = mailroom
         self.worktrees = worktrees
+        self.mcp = mcp
+        self.open_root = open_root  # None: no file of a workspace is ever written here
+        self.let_go = let_go  # nothing uses that session any more: end what was kept for it
         self.in_thread = in_thread  # for calls that may block; the simulation has no threads

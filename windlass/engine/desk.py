@@ -1,17 +1,18 @@
 """Where tools ask and people answer: the permissions of a workspace, with those who wait for them.
 
-`core/permissions.py` decides; here the facts are committed, the asker is woken, and a question that nobody is there to
-answer runs out of time. Nothing ever turns into an allow.
+`core/permissions.py` decides; here the facts are committed and the asker is woken. Nothing ever turns into an allow.
 """
 
 import asyncio
 from collections.abc import Callable
 
-from windlass.config import Config, parse_duration
-from windlass.core.lane import Entry, Lane
+from windlass.config import Config
+from windlass.core.lane import Entry
 from windlass.core.permissions import Permissions, Settled
 from windlass.core.policy import Policy
 from windlass.engine.context import Context
+from windlass.engine.waiting import Waiting
+from windlass.errors import WindlassError
 from windlass.journal.log import Log
 from windlass.wire.events import Fact
 from windlass.wire.execution import PermissionAsk, Verdict
@@ -21,30 +22,25 @@ SERVER = By("server")
 
 
 class Desk:
-    """`lane_of` finds the lane of a run that is not over; `is_held` tells whether any client holds the workspace.
-
-    `above` are the sessions above a sub-agent's, the root first.
-    """
+    """`above` are the sessions above a sub-agent's, the root first."""
 
     def __init__(
         self,
         context: Context,
         log: Log,
         permissions: Permissions,
-        lane_of: Callable[[str], Lane | None],
-        is_held: Callable[[], bool],
+        waiting: Waiting,
         above: Callable[[str], list[str]],
     ) -> None:
         self.permissions = permissions
         self._context = context
         self._log = log
-        self._lane_of = lane_of
-        self._is_held = is_held
+        self._waiting = waiting
         self._above = above
         self._asking: dict[str, asyncio.Future[tuple[Verdict, int]]] = {}  # by permission id
-        self._unattended: asyncio.TimerHandle | None = None
+        waiting.add(self)
 
-    async def ask(self, lane: Lane, entry: Entry, ask: PermissionAsk, config: Config) -> Verdict:
+    async def ask(self, entry: Entry, ask: PermissionAsk, config: Config) -> Verdict:
         """Ask policy and people; returns when the decision is on disk. Anything but `granted` means no (I10)."""
         above = self._above(entry.run.session_id)
         request = self._request(entry, ask, next(iter(above), entry.run.session_id))
@@ -54,8 +50,8 @@ class Desk:
             return asked.verdict
         answer: asyncio.Future[tuple[Verdict, int]] = asyncio.get_running_loop().create_future()
         self._asking[request.id] = answer
-        self._log.append([*lane.set_waiting(entry.run.id, True, entry.by), *asked.facts])
-        self.review(config)
+        self._log.append([*self._waiting.state(entry.run.id, entry.by), *asked.facts])
+        self._waiting.review(config)
         try:
             verdict, head = await answer
         except asyncio.CancelledError:
@@ -65,6 +61,13 @@ class Desk:
             self._asking.pop(request.id, None)
         await self._log.durable(head)
         return verdict
+
+    async def refuse(self, entry: Entry, ask: PermissionAsk, by: By) -> Verdict:
+        """Say no at once, on behalf of something that no answer can overrule; returns when that is on disk."""
+        above = self._above(entry.run.session_id)
+        request = self._request(entry, ask, next(iter(above), entry.run.session_id))
+        await self._log.durable(self._log.append(self.permissions.refuse(request, by).facts))
+        return "denied"
 
     def _take_back(self, permission_id: str) -> None:
         """The asker is gone, and its run may go on (a worker withdrew it): people would answer a question of nobody."""
@@ -87,9 +90,16 @@ class Desk:
             run_id=entry.run.id,
         )
 
-    async def resolve(self, permission_id: str, action: Action, by: By) -> bool:
-        """Answer a request; whether this answer decided it. A loser waits too: what it lost to must be on disk."""
-        settled = self.permissions.resolve(permission_id, action, by)
+    async def resolve(self, permission_id: str, action: Action, by: By, pattern: str = "") -> bool:
+        """Answer a request; whether this answer decided it. A loser waits too: what it lost to must be on disk.
+
+        Raises Invalid for a pattern that does not cover the request, and then it goes on waiting.
+        """
+        try:
+            settled = self.permissions.resolve(permission_id, action, by, pattern)
+        except WindlassError:
+            await self._log.durable(self._log.head)  # the request it does not fit must be on disk before it is told
+            raise
         if settled.resolved:
             self._settle(permission_id, settled, by)
         await self._log.durable(self._log.head)
@@ -97,10 +107,7 @@ class Desk:
 
     def _settle(self, permission_id: str, settled: Settled, by: By) -> None:
         """Commit the notification and the run that goes on (unless it waits for another answer); wake the asker."""
-        lane = self._lane_of(settled.run_id)
-        waiting = self.permissions.waiting(settled.run_id)
-        run = [] if lane is None else lane.set_waiting(settled.run_id, waiting, by)
-        self._log.append([*settled.facts, *run])
+        self._log.append([*settled.facts, *self._waiting.state(settled.run_id, by)])
         self._tell(permission_id, settled)
 
     def _tell(self, permission_id: str, settled: Settled) -> None:
@@ -118,36 +125,18 @@ class Desk:
                 self._tell(settled.facts[0].body.id, settled)
         return facts
 
-    # -- when nobody is there -----------------------------------------------------------------------------------------
+    # -- as one kind of what people are asked -------------------------------------------------------------------------
 
-    def review(self, config: Config | None = None) -> None:
-        """Someone came, went or asked: while nobody holds the workspace, a question waits only so long."""
-        alone = bool(self.permissions.pending) and not self._is_held()
-        if not alone:
-            self.close()
-        elif self._unattended is None:
-            seconds = self._unattended_seconds(config or self._context.config)
-            self._unattended = asyncio.get_running_loop().call_later(seconds, self._expire_pending)
+    @property
+    def has_pending(self) -> bool:
+        return bool(self.permissions.pending)
 
-    def _unattended_seconds(self, config: Config) -> float:
-        if self._context.graces.unattended is not None:
-            return self._context.graces.unattended
-        if config.permissions.unattended == "deny":
-            return 0.0
-        return parse_duration(config.permissions.unattended_timeout)
+    def is_waiting(self, run_id: str) -> bool:
+        return self.permissions.waiting(run_id)
 
-    def _expire_pending(self) -> None:
-        self._unattended = None
-        if self._is_held() or self._log.closed:
-            return
+    def expire_pending(self) -> None:
         for permission_id in list(self.permissions.pending):
             self._settle(permission_id, self.permissions.expire(permission_id), SERVER)
-
-    def close(self) -> None:
-        """Stop the clock."""
-        if self._unattended is not None:
-            self._unattended.cancel()
-            self._unattended = None
 
 
 def _policy(config: Config) -> Policy:

@@ -1,17 +1,16 @@
-"""What a run brings into its workspace beside its own messages: steering it took, letters, usage, todos, files."""
+"""What a run brings into its workspace beside its own messages: steering it took, letters, usage, todos, a title."""
 
 from collections.abc import Callable
-from typing import Any
 
+from windlass import limits
 from windlass.core.lane import Entry, Lane
 from windlass.engine.context import Context
 from windlass.engine.post import Letter, message_id
-from windlass.engine.sessions import Sessions
+from windlass.engine.sessions import Sessions, suggested_title
 from windlass.engine.transcript import Transcript, attachment_parts
 from windlass.journal.log import Log
-from windlass.wire.events import Fact
-from windlass.wire.run_events import FileWritten, UsageGained
-from windlass.wire.sessions import FileVersion, Todo
+from windlass.wire.run_events import UsageGained
+from windlass.wire.sessions import Todo
 
 
 class Gains:
@@ -23,17 +22,11 @@ class Gains:
         log: Log,
         sessions: Sessions,
         spend: Callable[[Entry, UsageGained], None],
-        file_versions: dict[tuple[str, str], int],
     ) -> None:
         self._context = context
         self._log = log
         self._sessions = sessions
         self._spend = spend
-        self._file_versions = file_versions
-
-    def forget_session(self, session_id: str) -> None:
-        for key in [key for key in self._file_versions if key[0] == session_id]:
-            del self._file_versions[key]
 
     def steer_taken(self, lane: Lane, run_id: str, message_id: str, transcript: Transcript) -> int:
         """The active run took a steered prompt: its message stands here in the conversation."""
@@ -62,6 +55,7 @@ class Gains:
             entry.by,
             prompt_tokens=session.prompt_tokens + gained.usage.prompt_tokens,
             completion_tokens=session.completion_tokens + gained.usage.completion_tokens,
+            cache_read_tokens=session.cache_read_tokens + gained.usage.cache_read_tokens,
             cost=session.cost + gained.cost,
         )
         if gained.cost:
@@ -71,13 +65,18 @@ class Gains:
         return self._log.append([*totals, *lane.progress(entry)])
 
     def set_todos(self, entry: Entry, todos: list[Todo]) -> int:
-        return self._log.append(self._sessions.change(entry.run.session_id, entry.by, todos=todos))
+        # Cut, whatever an executor says: the list is repeated with every change of its session, to everyone.
+        kept = [_bounded(todo) for todo in todos[: limits.TODOS]]
+        return self._log.append(self._sessions.change(entry.run.session_id, entry.by, todos=kept))
 
-    def add_file(self, entry: Entry, written: FileWritten) -> int:
-        session_id, now = entry.run.session_id, self._context.clock.seconds()
-        version = self._file_versions.get((session_id, written.path), 0) + 1
-        self._file_versions[(session_id, written.path)] = version
-        id = self._context.new_id("file")
-        body = FileVersion(id, session_id, written.path, written.content, version, now, now)
-        change: Any = "created" if version == 1 else "updated"
-        return self._log.append([Fact("file", change, body, entry.by, session_id, entry.run.id, key=id)])
+    def suggest_title(self, entry: Entry, text: str) -> int:
+        """Call the session so, while it has no name: one that a person gave it meanwhile stays."""
+        session, title = self._sessions.ending(entry.run.session_id), suggested_title(text)
+        if session is None or session.title or session.parent_session_id or not title:
+            return self._log.head
+        return self._log.append(self._sessions.change(session.id, entry.by, title=title))
+
+
+def _bounded(todo: Todo) -> Todo:
+    cut = limits.TODO_CHARACTERS
+    return Todo(todo.content[:cut], todo.status[: limits.ID_CHARACTERS], todo.active_form[:cut])

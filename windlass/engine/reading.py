@@ -1,9 +1,12 @@
 """What clients read of a workspace: from the view, with the live text of unfinished messages laid over (B19)."""
 
+import os
+
 import msgspec
 
 from windlass.engine.workspace import Workspace
 from windlass.errors import NotFound
+from windlass.journal import file_history as history
 from windlass.journal import view
 from windlass.wire.runs import Run
 from windlass.wire.sessions import Session
@@ -58,6 +61,19 @@ async def user_messages(workspace: Workspace, session_id: str = "") -> list[byte
     if session_id:
         await session(workspace, session_id)
     return await workspace.read(view.user_messages, workspace.id, session_id)
+
+
+async def file_history(workspace: Workspace, session_id: str) -> list[bytes]:
+    """Encoded versions of the files a session wrote, in the order in which they came to be."""
+    await session(workspace, session_id)
+    return await workspace.read(history.history, workspace.id, session_id)
+
+
+async def files_read(workspace: Workspace, session_id: str) -> list[str]:
+    """Absolute paths of the files whose content a session's model was shown, sorted."""
+    await session(workspace, session_id)
+    paths = await workspace.read(history.files_read, workspace.id, session_id)
+    return sorted({os.path.join(workspace.path, path) for path in paths})
 
 
 async def runs(workspace: Workspace, session_id: str, state: str, after: str, limit: int) -> list[bytes]:

@@ -14,13 +14,15 @@ import structlog
 from windlass import limits
 from windlass.config import Config
 from windlass.core.lane import Entry, Lane
+from windlass.engine.drafts import Drafts, ExecutorMisbehaved
 from windlass.engine.place import Place
 from windlass.engine.post import RunMail
-from windlass.engine.transcript import Transcript, finished
+from windlass.engine.transcript import Transcript
+from windlass.errors import JournalPoisoned
 from windlass.wire.delegation import AskQuestions, CallMcpTool, ListMcpTools, OwnerReply, OwnerRequest
-from windlass.wire.events import Fact
 from windlass.wire.execution import PermissionAsk, RunOutcome, RunSpec, SteerMessage, Verdict
 from windlass.wire.messages import Message
+from windlass.wire.permissions import By
 from windlass.wire.run_events import (
     Delta,
     FileWritten,
@@ -42,11 +44,8 @@ if TYPE_CHECKING:
     from windlass.engine.workspace import Workspace
 
 logger = structlog.get_logger("windlass.run")
+PLAN_MODE = By("plan mode")
 _STOPPED = "The server stopped before the run was over. Send the prompt again to go on."
-
-
-class ExecutorMisbehaved(Exception):
-    """An executor emitted something the contract does not allow; its run fails."""
 
 
 class CancelToken:
@@ -134,6 +133,11 @@ class Runner:
         self._stop_reason = _STOPPED
         path = workspace.path if parent is None else parent._place.path
         self._place: Place = Place(workspace, entry, self._config, path)
+        # What it started with: a person who lets the session go on does not let this run go on.
+        self._plan: bool = (parent is not None and parent._plan) or self._session_plans
+        self._drafts = Drafts(
+            self._log, lane, entry, transcript, workspace.sessions, lambda: workspace.context.clock.seconds()
+        )
         self._over = False
 
     # -- the run's life -----------------------------------------------------------------------------------------------
@@ -156,26 +160,44 @@ class Runner:
         # does not exist, and a cancel that arrives until then finds a run that never called it (B04).
         await self._log.durable(start_head)
         messages = await self.workspace.conversation(self.entry.run.session_id)
-        path = await self._place.open()
-        await self.mail.fetch()  # last: what is claimed for a run that never steps would only be given back
+        path = self.workspace.path
+        if self.entry.private.purpose == "prompt":
+            path = await self._place.open()
+            await self.mail.fetch()  # last: what is claimed for a run that never steps would only be given back
         if self._deaf:
             raise asyncio.CancelledError  # it was cancelled while we read, and its task has not heard of it yet
-        spec = RunSpec(
+        spec = self._spec(path, messages)
+        executor = self.workspace.context.executor(self.workspace, self._config, spec)
+        return await executor.run(spec, self, self.steer, self.cancel)
+
+    def _spec(self, path: str, messages: list[Message]) -> RunSpec:
+        private = self.entry.private
+        session = self.workspace.sessions.ending(self.entry.run.session_id)
+        return RunSpec(
             run_id=self.entry.run.id,
             session_id=self.entry.run.session_id,
             root_session_id=self._place.root_session_id,
             workspace_path=path,
             prompt=self.entry.run.prompt,
             messages=messages,
-            attachments=self.entry.private.attachments,
-            model=self.entry.private.model or self._place.role.model or self._config.model,
-            reasoning_effort=self.entry.private.reasoning_effort
+            attachments=private.attachments,
+            model=private.model or self._place.role.model or self._config.model,
+            reasoning_effort=private.reasoning_effort
             or self._place.role.reasoning_effort
             or self._config.reasoning_effort,
             roles=self._place.roles,
+            purpose=private.purpose,
+            plan=self._plan,
+            wants_title=session is not None
+            and not (session.title or session.parent_session_id)
+            and private.purpose == "prompt",
+            term_width=private.term_width,
         )
-        executor = self.workspace.context.executor(self.workspace, self._config, spec)
-        return await executor.run(spec, self, self.steer, self.cancel)
+
+    @property
+    def _session_plans(self) -> bool:
+        """Whether its session, or one above it, is in plan mode now."""
+        return any(session.plan for session in self.workspace.sessions.lineage(self.entry.run.session_id))
 
     async def _wind_up(self) -> None:
         """End its agents, then put its directory and its mail in order, before its own end is told: whoever hears of
@@ -220,7 +242,8 @@ class Runner:
         if task.cancelled():
             return "failed", "The run's executor stopped by itself."
         if error is not None:
-            if not isinstance(error, ExecutorMisbehaved):
+            # A poisoned journal has said so itself, once and in words; a traceback of every run would bury that.
+            if not isinstance(error, ExecutorMisbehaved | JournalPoisoned):
                 logger.error("run failed", run=self.entry.run.id, exc_info=error)
             return "failed", _encodable(f"The run failed: {type(error).__name__}: {error}")
         result = task.result()
@@ -262,7 +285,10 @@ class Runner:
     async def approve(self, ask: PermissionAsk) -> Verdict:
         if self._deaf:
             return "withdrawn"
-        verdict = await self.workspace.desk.ask(self.lane, self.entry, ask, self._config)
+        if not ask.read_only and (self._plan or self._session_plans):
+            # Also for a run that started before: from the moment a person said so, it changes nothing any more.
+            return await self.workspace.desk.refuse(self.entry, ask, PLAN_MODE)
+        verdict = await self.workspace.desk.ask(self.entry, ask, self._config)
         return "withdrawn" if self._deaf else verdict
 
     async def delegate(self, request: OwnerRequest) -> OwnerReply:
@@ -270,9 +296,10 @@ class Runner:
             raise asyncio.CancelledError  # what it would start now, its own cancel would not reach
         match request:
             case AskQuestions():
-                return OwnerReply(error="Nobody can be asked here. Decide for yourself, and say what you assumed.")
+                reply = await self.workspace.questions.ask(self.entry, request, self._config)
+                return OwnerReply(outcome="withdrawn") if self._deaf else reply
             case ListMcpTools() | CallMcpTool():
-                return OwnerReply(error="There are no MCP servers here.")
+                return await self.workspace.mcp.answer(request)
             case _:
                 return await self.workspace.agents.delegate(self.entry, self._config, request)
 
@@ -280,34 +307,27 @@ class Runner:
         """Turn an event into facts or deltas; returns the head it rests on."""
         match event:
             case Delta():
-                return self._delta(event)
+                return self._drafts.delta(event)
             case MessageStart():
-                return self._message_start(event)
+                return self._drafts.start(event)
             case MessageEnd():
-                message = finished(
-                    self._written(event.message_id), event.reason, self._now(), event.message, event.details
-                )
-                return self._append([self._transcript.update(message)])
+                return self._drafts.end(event)
             case PartAdded():
-                message = self._written(event.message_id)
-                message.parts.append(event.part)
-                return self._append([self._transcript.update(message)])
+                return self._drafts.add_part(event)
             case ResetMessage():
-                message = self._written(event.message_id)
-                message.parts.clear()
-                return self._append([self._transcript.update(message)])
+                return self._drafts.reset(event)
+            case ToolEnded():
+                return self._drafts.tool_ended(event)
             case UsageGained():
                 # A cost that is no number would be stored as none, and the session could not be read again.
                 # One beyond all measure would do the same with the next it is added to.
                 gained = event if abs(event.cost) <= limits.USAGE_COST else UsageGained(event.usage)
                 self.lane.note(self.entry, usage=gained.usage, cost=gained.cost)
                 return self.workspace.gains.add_usage(self.lane, self.entry, gained)
-            case ToolEnded():
-                raise ExecutorMisbehaved("results are not streamed yet")
             case TitleSuggested():
-                return self._log.head
+                return self.workspace.gains.suggest_title(self.entry, event.title)
             case FileWritten():
-                return self.workspace.gains.add_file(self.entry, event)
+                return self._file_written(event)
             case TodosChanged():
                 return self.workspace.gains.set_todos(self.entry, event.todos)
             case SteerTaken():
@@ -319,38 +339,12 @@ class Runner:
             case _:
                 assert_never(event)
 
-    def _message_start(self, event: MessageStart) -> int:
-        now = self._now()
-        message = Message(
-            id=event.message_id,
-            role=event.role,
-            session_id=self.entry.run.session_id,
-            parts=list(event.parts),
-            model=event.model,
-            provider=event.provider,
-            created_at=now,
-            updated_at=now,
-        )
-        self.lane.note(self.entry, message_id=message.id)
-        return self._append([self._transcript.create(message)])
-
-    def _delta(self, event: Delta) -> int:
+    def _file_written(self, event: FileWritten) -> int:
+        run = self.entry.run
         try:
-            if event.field == "signature":
-                self._log.sign(event.message_id, event.part, event.text)
-                return self._log.head
-            self._log.delta(event.message_id, event.part, event.text, event.part_type, event.id, event.name)
-        except (KeyError, ValueError) as error:
-            raise ExecutorMisbehaved(f"a delta that fits no message: {error}") from None
-        if event.part_type == "tool_call":
-            self._transcript.call_streamed(event.message_id, event.id, event.name)
-        return self._log.head
-
-    def _written(self, message_id: str) -> Message:
-        message = self._log.staged_message(message_id)
-        if message is None:
-            raise ExecutorMisbehaved("an event for a message that is not being written")
-        return message
+            return self.workspace.file_versions.add(run.session_id, run.id, self.entry.by, event)
+        except ValueError as error:
+            raise ExecutorMisbehaved(f"a file whose content is none: {error}") from None
 
     def look_for_mail(self) -> None:
         """See whether letters wait; they are handed over at the next step boundary."""
@@ -364,12 +358,6 @@ class Runner:
             return head
         message_id = self.steer.handed.get(run_id, "")
         return self.workspace.gains.steer_taken(self.lane, run_id, message_id, self._transcript)
-
-    def _append(self, facts: list[Fact]) -> int:
-        return self._log.append(facts)
-
-    def _now(self) -> int:
-        return self.workspace.context.clock.seconds()
 
 
 def _encodable(text: str) -> str:

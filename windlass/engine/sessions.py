@@ -25,6 +25,10 @@ class Sessions:
         self._is_busy = is_busy
         self._watchers = watchers
 
+    @property
+    def ids(self) -> list[str]:
+        return list(self._sessions)
+
     def has(self, session_id: str) -> bool:
         return session_id in self._sessions and session_id not in self.leaving
 
@@ -81,6 +85,13 @@ class Sessions:
             session, is_busy=self._is_busy(session.id), attached_clients=self._watchers(session.id)
         )
         return Fact("session", "created" if created else "updated", body, by, session.id, key=session.id)
+
+
+def suggested_title(text: str) -> str:
+    """A title that a model or a prompt suggests, on one line and short enough; "" when nothing of it can be shown."""
+    whole = text.strip().partition("\n")[0].encode("utf-8", "replace").decode()
+    shown = "".join(character if character.isprintable() else " " for character in whole)
+    return " ".join(shown.split())[: limits.TITLE_CHARACTERS].rstrip()
 
 
 def checked_title(title: str) -> str:

@@ -53,7 +53,7 @@ class Subscription:
             "floor": log.floor,
             "runs": list(log.runs.values()),
             "permissions": list(log.permissions.values()),
-            "questions": [],
+            "questions": list(log.questions.values()),
         }
         return plain_event("hello", "created", hello)
 

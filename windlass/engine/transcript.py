@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from windlass import limits
 from windlass.wire.events import Fact
 from windlass.wire.messages import (
     Binary,
@@ -78,9 +79,7 @@ class Transcript:
         """Take note of a message as it is now; also used for those that are on disk already."""
         self.next_index = max(self.next_index, place.index + 1)
         if message.role == "tool":
-            for part in message.parts:
-                if isinstance(part, ToolResult):
-                    self._resolve(part.data.tool_call_id)
+            self._follow_result(message, place)
         if message.role != "assistant":
             return
         self._calls[message.id] = {call.id: call.name for call in message.tool_calls}
@@ -92,6 +91,15 @@ class Transcript:
         else:
             self.open.pop(message.id, None)
             self.last_text = message.text
+
+    def _follow_result(self, message: Message, place: MessagePrivate) -> None:
+        if message.is_open:
+            self.open[message.id] = place
+            return
+        self.open.pop(message.id, None)
+        for part in message.parts:
+            if isinstance(part, ToolResult):
+                self._resolve(part.data.tool_call_id)
 
     def call_streamed(self, message_id: str, call_id: str, name: str) -> None:
         self._calls.setdefault(message_id, {})[call_id] = name
@@ -107,9 +115,12 @@ class Transcript:
     def end(self, outcome: Outcome, error: str, written: Callable[[str], Message | None], now: int) -> list[Fact]:
         """The facts that make the conversation whole. `written(id)` is the text so far of an open message."""
         facts: list[Fact] = []
-        for message_id in list(self.open):
-            message = written(message_id)
-            if message is not None:
+        found = [message for id in self.open if (message := written(id)) is not None]
+        # Last those that do not say which call they are of: they take what is left.
+        for message in sorted(found, key=lambda message: message.role == "tool" and not message.parts):
+            if message.role == "tool":
+                facts += self._broken_off(message, outcome, now)
+            else:
                 facts.append(self.update(finished(message, _REASON[outcome], now, error)))
         for calls in list(self._calls.values()):
             for call_id, name in list(calls.items()):
@@ -117,6 +128,27 @@ class Transcript:
         if not self._says(outcome):
             facts.append(self.create(self._last_word(outcome, error, now)))
         return facts
+
+    def _broken_off(self, message: Message, outcome: Outcome, now: int) -> list[Fact]:
+        """A result that was being streamed: what came of it, and why no more did. It is emptied first, since it does
+        not just go on from what readers were shown (I16)."""
+        streamed = next((part.data for part in message.parts if isinstance(part, ToolResult)), None)
+        facts: list[Fact] = []
+        if streamed is None:
+            streamed = self._unclaimed()
+        else:
+            facts.append(self.update(msgspec.structs.replace(message, parts=[], updated_at=now)))
+        shown = _shortened(streamed.content).rstrip()
+        content = f"{shown}\n\n{_NO_RESULT[outcome]}".lstrip()
+        data = msgspec.structs.replace(streamed, content=content, is_error=True, unfinished=False)
+        whole = msgspec.structs.replace(message, parts=[ToolResult(data)], updated_at=now)
+        return [*facts, self.update(whole)]
+
+    def _unclaimed(self) -> ToolResultData:
+        """A result that was begun and said nothing did not say either whose it is: any call that has none will do."""
+        waiting = ((id, name) for calls in self._calls.values() for id, name in calls.items())
+        id, name = next(waiting, ("", ""))
+        return ToolResultData(tool_call_id=id, name=name, content="", metadata="", is_error=True)
 
     def _says(self, outcome: Outcome) -> bool:
         """Whether the last assistant message already tells how the run ended."""
@@ -174,6 +206,13 @@ def finished(message: Message, reason: FinishReason, now: int, note: str = "", d
         note = ""
     parts.append(Finish(FinishData(reason, now, note, details)))
     return msgspec.structs.replace(message, parts=parts, updated_at=now)
+
+
+def _shortened(text: str) -> str:
+    limit = limits.TOOL_OUTPUT_CHARACTERS
+    if len(text) <= limit:
+        return text
+    return f"{text[: limit // 2]}\n\n[... {len(text) - limit} characters left out here ...]\n\n{text[-limit // 2 :]}"
 
 
 def attachment_parts(attachments: list[Attachment]) -> list[Part]:

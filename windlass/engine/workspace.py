@@ -19,24 +19,30 @@ from windlass.engine.agents import Admission, Agents, Ended
 from windlass.engine.attendance import Attendance
 from windlass.engine.context import Context
 from windlass.engine.desk import SERVER, Desk
+from windlass.engine.drafts import is_whole_summary
+from windlass.engine.errands import Errands
+from windlass.engine.file_versions import FileVersions
 from windlass.engine.gains import Gains
 from windlass.engine.post import Post, Report
+from windlass.engine.questions_desk import QuestionsDesk
 from windlass.engine.reservations import Reservations
 from windlass.engine.runner import Runner
-from windlass.engine.sessions import Sessions, checked_title
+from windlass.engine.sessions import Sessions, checked_title, suggested_title
 from windlass.engine.transcript import Transcript, attachment_parts
+from windlass.engine.waiting import Waiting
 from windlass.errors import Conflict, JournalPoisoned, NotFound, Unavailable, WindlassError
 from windlass.journal import view
 from windlass.journal.log import Log
 from windlass.wire.events import ConfigChanged, Fact
 from windlass.wire.http import Accepted, Prompt
+from windlass.wire.mcp import McpState
 from windlass.wire.messages import Message
 from windlass.wire.permissions import By
-from windlass.wire.runs import Outcome, Run, RunState
+from windlass.wire.runs import Outcome, Purpose, Run, RunState
 from windlass.wire.sessions import Session
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Coroutine, Sequence
 
 logger = structlog.get_logger("windlass.workspace")
 _decode_message = msgspec.json.Decoder(Message).decode
@@ -59,24 +65,30 @@ class Workspace:
         self.permissions = Permissions(skip=opening.workspace.skip)
         self.attendance = Attendance(log, context.graces, self._review, self._quiet)
         self.claims = self.attendance.claims
-        self.desk = Desk(context, log, self.permissions, self.lane_of, lambda: self.claims.held, self._above)
+        self.waiting = Waiting(context, log, self.lane_of, lambda: self.claims.held)
+        self.desk = Desk(context, log, self.permissions, self.waiting, self._above)
+        self.questions = QuestionsDesk(context, log, self.waiting, self._above)
         self.closed = False
         self.draining = False
         self._on_quiet = on_quiet
         self.sessions = Sessions(opening.sessions, self.is_session_busy, self.claims.attached_clients)
         self.agents = Agents(self)
         self.post = Post(self, context.mailroom)
-        self.gains = Gains(context, log, self.sessions, self.agents.spend, opening.file_versions)
+        self.gains = Gains(context, log, self.sessions, self.agents.spend)
+        self.file_versions = FileVersions(context, log, opening.files, opening.file_bytes)
+        self.errands = Errands(self)
+        self.mcp = context.mcp(self.path, self._mcp_changed)
         self._lanes: dict[str, Lane] = {}
         self._next_numbers = opening.next_numbers
         self._next_order = opening.next_order
         self._runners: dict[str, Runner] = {}  # by session
-        self._driving: set[asyncio.Task[None]] = set()
+        self._driving: set[asyncio.Task[Any]] = set()
+        self._held: set[str] = set()  # sessions on which nothing starts, because something else is done to them
         self._abandoned: set[asyncio.Task[Any]] = set()
         self._reservations = Reservations()
         self._idle_waiters: dict[str, list[asyncio.Future[None]]] = {}  # by session
-        for key in opening.grants:
-            self.permissions.add_grant(key)
+        for grant in opening.grants:
+            self.permissions.remember(*grant)
 
     # -- sessions -----------------------------------------------------------------------------------------------------
 
@@ -94,6 +106,12 @@ class Workspace:
         head = self.log.append(self.sessions.change(session_id, by, title=checked_title(title), updated_at=now))
         await self.log.durable(head)
 
+    async def set_plan(self, session_id: str, plan: bool, by: By) -> None:
+        """Let the session's runs, and those of its agents, only read from now on; or let later ones do everything."""
+        self.sessions.get(session_id)
+        now = self.context.clock.seconds()
+        await self.log.durable(self.log.append(self.sessions.change(session_id, by, plan=plan, updated_at=now)))
+
     async def delete_session(self, session_id: str, by: By) -> None:
         """Cancel its runs, wait for their terminals, remove its content and its agents'. New prompts are refused at
         once."""
@@ -105,20 +123,29 @@ class Workspace:
         self.sessions.leaving.update(doomed)
         for id in doomed:
             self.cancel_now(id, by)
-        task = asyncio.create_task(self._delete(doomed, by), name=f"delete {session_id}")
+        # A caller that goes away must not leave a session that is gone from memory and not from the disk.
+        await self.see_through(self._delete(doomed, by), f"delete {session_id}")
+
+    async def see_through(self, work: "Coroutine[Any, Any, Result]", name: str) -> "Result":
+        """Do something to its end, whether or not the caller stays to hear of it."""
+        task = asyncio.create_task(work, name=name)
         self._driving.add(task)
-        task.add_done_callback(self._deleted)
-        # Shielded: a caller that goes away must not leave a session that is gone from memory and not from the disk.
-        await asyncio.shield(task)
+        task.add_done_callback(self._seen_through)
+        return await asyncio.shield(task)
+
+    def _seen_through(self, task: asyncio.Task[Any]) -> None:
+        self._driving.discard(task)
+        if not task.cancelled():
+            task.exception()  # its caller may be gone, and then nobody else looks
 
     async def _delete(self, session_ids: list[str], by: By) -> None:
         try:
             for session_id in session_ids:
-                if (lane := self._lanes.get(session_id)) is not None:
-                    await self._until_idle(lane)
+                await self._until_idle(session_id)
             head = self.log.append([self._forget_session(session_id, by) for session_id in session_ids])
             await self.log.durable(head)
             for session_id in session_ids:
+                self.context.let_go(session_id)
                 await self.post.forget(session_id)
         finally:
             self.sessions.leaving.difference_update(session_ids)
@@ -127,20 +154,33 @@ class Workspace:
     def _forget_session(self, session_id: str, by: By) -> Fact:
         self._lanes.pop(session_id, None)
         self.permissions.forget_session(session_id)
-        self.gains.forget_session(session_id)
+        self.file_versions.forget_session(session_id)
         return self.sessions.delete(session_id, by, self.context.clock.seconds())
 
-    def _deleted(self, task: asyncio.Task[None]) -> None:
-        self._driving.discard(task)
-        if not task.cancelled():
-            task.exception()  # its caller may be gone, and then nobody else looks
-
-    async def _until_idle(self, lane: Lane) -> None:
-        while lane.is_busy:
+    async def _until_idle(self, session_id: str) -> None:
+        while self.is_session_busy(session_id) or session_id in self._held:
             self.context.journal.check()
             waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._idle_waiters.setdefault(lane.session_id, []).append(waiter)
+            self._idle_waiters.setdefault(session_id, []).append(waiter)
             await waiter
+
+    def hold(self, session_ids: list[str]) -> None:
+        """Let nothing start on these sessions until `release`: what is accepted meanwhile waits. Raises Conflict for
+        one that is busy; looking and holding are one step, so nothing can start in between."""
+        for session_id in session_ids:
+            whose = "This session" if session_id == session_ids[0] else "An agent of this session"
+            if session_id in self._held:
+                raise Conflict(f"{whose} is being undone already. Try again when that is done.")
+            if self.is_session_busy(session_id):
+                raise Conflict(f"{whose} is busy. Wait for its run to end, or cancel it; then try again.")
+        self._held.update(session_ids)
+
+    def release(self, session_ids: list[str]) -> None:
+        self._held.difference_update(session_ids)
+        for session_id in session_ids:
+            if (lane := self._lanes.get(session_id)) is not None and not self.log.closed:
+                self._pump(lane)
+            self._settle(session_id)
 
     # -- accepting ----------------------------------------------------------------------------------------------------
 
@@ -171,7 +211,21 @@ class Workspace:
         """Accept the prompt of a run for one of its agents. The caller waits until it is on disk."""
         self._accept(body, "", by, admission)
 
-    def _accept(self, body: Prompt, digest: str, by: By, admission: Admission | None = None) -> tuple[Accepted, int]:
+    def accept_errand(self, session_id: str, text: str, purpose: Purpose, by: By, term_width: int = 0) -> str:
+        """Accept something a person asks of a session beside a prompt; the id of its run. The caller waits until it is
+        on disk."""
+        body = Prompt(session_id, text)
+        return self._accept(body, "", by, purpose=purpose, term_width=term_width)[0].run_id
+
+    def _accept(
+        self,
+        body: Prompt,
+        digest: str,
+        by: By,
+        admission: Admission | None = None,
+        purpose: Purpose = "prompt",
+        term_width: int = 0,
+    ) -> tuple[Accepted, int]:
         self.context.journal.check_room()
         self._check_staying()
         self.sessions.get(body.session_id)
@@ -186,6 +240,8 @@ class Workspace:
             reasoning_effort=body.reasoning_effort,
             model=body.model,
             parent_run="" if admission is None else admission.parent_run,
+            purpose=purpose,
+            term_width=term_width,
         )
         acceptance = lane.accept(request, by, self.context.clock.rfc3339())
         self._next_order += 1
@@ -194,7 +250,7 @@ class Workspace:
             family, parent, depth = admission.family, admission.parent_run, admission.depth
             self.agents.families.join(family, request.run_id, lane.session_id, parent, depth)
         below = self.agents.cover_below(acceptance.stopped, by)
-        withdrawn = self.desk.withdraw(acceptance.stopped, by)
+        withdrawn = self._withdraw(acceptance.stopped, by)
         head = self.log.append([*self._covered_facts(below, by), *acceptance.facts, *withdrawn])
         self._stop_covered(lane)
         self._stop_below(below)
@@ -355,7 +411,7 @@ class Workspace:
         self._stop_covered(lane)
         self._stop_below(below)
         self._pump(lane)
-        self._settle(lane)
+        self._settle(lane.session_id)
         return cover.run_ids
 
     def cancel_below(self, entry: Entry) -> None:
@@ -368,15 +424,19 @@ class Workspace:
     def _covered_facts(self, covers: "Sequence[tuple[Lane, Cover]]", by: By) -> list[Fact]:
         facts: list[Fact] = []
         for _, cover in covers:
-            facts += [*cover.facts, *self.desk.withdraw(cover.run_ids, by)]
+            facts += [*cover.facts, *self._withdraw(cover.run_ids, by)]
         return facts
+
+    def _withdraw(self, run_ids: list[str], by: By) -> list[Fact]:
+        """Whatever these runs asked people goes, everywhere (I11)."""
+        return [*self.desk.withdraw(run_ids, by), *self.questions.withdraw(run_ids, by)]
 
     def _stop_below(self, below: "Sequence[tuple[Lane, Cover]]") -> None:
         for lane, _ in below:
             self._stop_covered(lane)
         for lane, _ in below:
             self._pump(lane)
-            self._settle(lane)
+            self._settle(lane.session_id)
 
     def stop_run(self, session_id: str, run_id: str, outcome: Outcome, reason: str) -> None:
         """End a run that may not go on. One that has not started is taken out of its queue."""
@@ -405,7 +465,7 @@ class Workspace:
 
     def _pump(self, lane: Lane) -> None:
         """Start what can start; end unstarted what a cancel covers."""
-        while (entry := lane.head()) is not None:
+        while lane.session_id not in self._held and (entry := lane.head()) is not None:
             if not lane.covered(entry):
                 if not self.draining:
                     self._start(lane, entry)
@@ -419,9 +479,7 @@ class Workspace:
         now = self.context.clock
         user_message = self._user_message(lane, entry, transcript)
         facts = lane.start(entry, now.rfc3339())
-        named = self.sessions.get(lane.session_id).title
-        title = named or entry.run.prompt.strip().partition("\n")[0][: limits.FIRST_TITLE_CHARACTERS]
-        session = self.sessions.change(lane.session_id, entry.by, title=title, updated_at=now.seconds())
+        session = self.sessions.change(lane.session_id, entry.by, updated_at=now.seconds())
         head = self.log.append([*session, *facts, user_message])
         runner = Runner(self, lane, entry, transcript)
         self._runners[lane.session_id] = runner
@@ -446,7 +504,7 @@ class Workspace:
             del self._runners[lane.session_id]
         self._finish(lane, entry, transcript, outcome, error, kept=kept)
         self._pump(lane)
-        self._settle(lane)
+        self._settle(lane.session_id)
 
     def _finish(
         self,
@@ -464,22 +522,36 @@ class Workspace:
         for fact in messages:
             if fact.change == "created":
                 lane.note(entry, message_id=fact.key)
-        withdrawn = self.desk.withdraw([entry.run.id], SERVER)
+        withdrawn = self._withdraw([entry.run.id], SERVER)
         ending = Ending(outcome, transcript.last_assistant_id, transcript.last_text, error, kept)
         runs = lane.finish(entry, ending, now.rfc3339())
-        known = self.sessions.ending(lane.session_id)
-        count = transcript.added + (0 if known is None else known.message_count)
-        session = self.sessions.change(lane.session_id, entry.by, message_count=count, updated_at=now.seconds())
+        changes = self._session_at_end(entry, transcript, messages)
+        session = self.sessions.change(lane.session_id, entry.by, updated_at=now.seconds(), **changes)
         # One append is one commit: either all of an ending is there after a crash, or none of it.
         self.log.append([*first, *messages, *withdrawn, *session, *runs])
         ended = Ended(outcome, transcript.last_text, error)
         for fact in runs:
             if fact.kind == "run_complete":
                 self.agents.ended(lane.session_id, fact.run, ended)
+                self.errands.ended(fact.run)
 
-    def _settle(self, lane: Lane) -> None:
-        if not lane.is_busy:
-            for waiter in self._idle_waiters.pop(lane.session_id, []):
+    def _session_at_end(self, entry: Entry, transcript: Transcript, messages: list[Fact]) -> dict[str, Any]:
+        """What its session is told of a run that ends, beside that it did."""
+        known = self.sessions.ending(entry.run.session_id)
+        if known is None:
+            return {}
+        changes: dict[str, Any] = {"message_count": known.message_count + transcript.added}
+        if entry.run.started_at and entry.private.purpose == "prompt" and not known.title:
+            # Whoever executed it found no title; people still have to tell their sessions apart.
+            changes["title"] = suggested_title(entry.run.prompt)[: limits.FIRST_TITLE_CHARACTERS]
+        for fact in messages:
+            if is_whole_summary(fact.body):
+                changes["summary_message_id"] = fact.key
+        return changes
+
+    def _settle(self, session_id: str) -> None:
+        if not self.is_session_busy(session_id) and session_id not in self._held:
+            for waiter in self._idle_waiters.pop(session_id, []):
                 if not waiter.done():
                     waiter.set_result(None)
             self._quiet()
@@ -487,6 +559,7 @@ class Workspace:
     def give_up(self) -> None:
         """The journal is poisoned: no run ends any more, so whoever waits for one to end is told."""
         self.agents.give_up()
+        self.errands.give_up()
         error = self.context.journal.poisoned
         waiters = [waiter for some in self._idle_waiters.values() for waiter in some]
         self._idle_waiters.clear()
@@ -534,8 +607,13 @@ class Workspace:
     def config_changed(self, by: By) -> int:
         return self.log.append([Fact("config_changed", "updated", ConfigChanged(self.id), by)])
 
+    def _mcp_changed(self, state: McpState) -> None:
+        if not self.closed and not self.log.closed:
+            with contextlib.suppress(JournalPoisoned):
+                self.log.append([Fact("mcp_event", "updated", state, SERVER, key=state.name)])
+
     def _review(self) -> None:
-        self.desk.review()
+        self.waiting.review()
 
     def _quiet(self) -> None:
         self._on_quiet(self)
@@ -547,14 +625,20 @@ class Workspace:
     @property
     def is_needed(self) -> bool:
         """Whether something keeps it open: a claim or a run (I17)."""
-        return self.claims.held or self.is_busy or bool(self.sessions.leaving)
+        return self.claims.held or self.is_busy or bool(self.sessions.leaving or self._held)
 
     # -- reading ------------------------------------------------------------------------------------------------------
 
     async def conversation(self, session_id: str) -> list[Message]:
-        """The whole conversation as it is on disk, oldest first."""
-        rows = await self.context.journal.read(view.messages, self.id, session_id)
-        return [_decode_message(row.body) for row in rows or []]
+        """The conversation as it is on disk, oldest first: all of it, or its newest summary and what came after."""
+        session = self.sessions.ending(session_id)
+        first = "" if session is None else session.summary_message_id
+        bodies = await self.context.journal.read(view.conversation, self.id, session_id, first)
+        if len(bodies) <= limits.DECODED_AT_ONCE:
+            return _decode_messages(bodies)
+        # A session of years takes longer than a stream may stand still.
+        messages: list[Message] = await self.context.in_thread(_decode_messages, bodies)
+        return messages
 
     async def read(self, query: "Callable[..., Result]", *arguments: Any) -> "Result":
         """A query of the journal's view, answered when everything it saw is visible to streams too."""
@@ -591,7 +675,7 @@ class Workspace:
         """Go on with what a restart found queued."""
         for lane in list(self._lanes.values()):
             self._pump(lane)
-            self._settle(lane)
+            self._settle(lane.session_id)
 
     async def drain(self, seconds: float) -> None:
         """Start nothing more; let active runs end, then make them. Queued runs stay queued (B35)."""
@@ -613,8 +697,12 @@ class Workspace:
         """Let go of everything. Called when nothing needs it, or when the server leaves."""
         self.closed = True
         self.attendance.close()
-        self.desk.close()
+        self.waiting.close()
         self.agents.close()
+        self.errands.close()
+        self.mcp.close()
+        for session_id in self.sessions.ids:
+            self.context.let_go(session_id)
         self.context.journal.close_log(self.log)
 
 
@@ -622,3 +710,7 @@ def _digest(body: Prompt) -> str:
     """What makes two prompts with one run_id the same."""
     same = (body.session_id, body.prompt, body.attachments, body.on_busy)
     return hashlib.sha256(msgspec.json.encode(same)).hexdigest()
+
+
+def _decode_messages(bodies: "Sequence[bytes]") -> list[Message]:
+    return [_decode_message(body) for body in bodies]

@@ -21,7 +21,8 @@ a command that leaves its group is lost. A process that runs as somebody else (`
 system; it is given up on rather than waited for without end.
 
     server side   handle.py (Guardian), process.py (what `spawn` returns)
-    guardian side main.py, keeper.py, tree.py: only the standard library and `windlass.limits`, for a fast start
+    guardian side main.py, keeper.py, tree.py, fence.py, fenced.py, calls.py: only the standard library and
+                  `windlass.limits`, for a fast start
 
 This file imports nothing, because the guardian's process imports it: `from windlass.guardian.handle import Guardian`.
 """

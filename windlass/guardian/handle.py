@@ -13,6 +13,7 @@ from pathlib import Path
 import windlass
 from windlass import limits
 from windlass.guardian.process import GuardedProcess
+from windlass.wire.tools import Fence
 
 # The folder of the package is appended, not put first, so that nothing beside it can stand in for the standard library.
 _BOOT = "import sys; sys.path.append(sys.argv[1]); from windlass.guardian.main import main; main(int(sys.argv[2]))"
@@ -38,31 +39,50 @@ class Guardian:
         return guardian
 
     @property
+    def pid(self) -> int:
+        """The process that everything we start descends from; 0 while there is none."""
+        return 0 if self._link is None else self._link.pid
+
+    @property
     def running(self) -> int:
         """How many commands are running or being started."""
         return len(self._processes)
 
     async def spawn(
-        self, argv: Sequence[str], *, cwd: str, env: dict[str, str], stdin: int | None = None
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: str,
+        env: dict[str, str],
+        stdin: int | None = None,
+        stderr: int | None = None,
+        fence: Fence | None = None,
     ) -> GuardedProcess:
         """Start a command with exactly this environment; raises OSError when it cannot be executed.
 
-        `stdin` is a descriptor that becomes its standard input, which is empty otherwise; the caller closes its own
-        copy when this has returned. Cancelling leaves nothing behind: what had been started is killed before
-        CancelledError goes on.
+        `stdin` is a descriptor that becomes its standard input, which is empty otherwise. With it may come `stderr`,
+        for a command whose errors are not to be mixed into its output. The caller closes its own copies when this has
+        returned. Cancelling leaves nothing behind: what had been started is killed before CancelledError goes on.
+        `fence` is what the kernel is to keep it from; a command that cannot be confined is not started.
         """
-        spec = json.dumps({"argv": list(argv), "cwd": cwd, "env": env}).encode() + b"\n"
+        wanted = {"argv": list(argv), "cwd": cwd, "env": env}
+        if fence is not None:
+            wanted["fence"] = {"paths": fence.paths, "ports": fence.ports}
+        spec = json.dumps(wanted).encode() + b"\n"
         if len(spec) > limits.GUARDIAN_MESSAGE_BYTES:
             raise OSError(errno.E2BIG, f"Command and environment are over {limits.GUARDIAN_MESSAGE_BYTES} bytes")
         if len(self._processes) >= limits.PROCESSES:
             raise OSError(errno.EAGAIN, f"{limits.PROCESSES} commands are running; wait until one has ended")
+        if stderr is not None and stdin is None:
+            raise ValueError("A stderr of its own needs a stdin: descriptors are told apart by their place.")
         reading, writing = os.pipe()
         process = GuardedProcess(reading)
         self._processes.add(process)
         process.ended.add_done_callback(lambda _: self._processes.discard(process))
         try:
             os.set_blocking(reading, False)
-            await self._connect(process, [writing] if stdin is None else [writing, stdin])
+            streams = [writing, *(given for given in (stdin, stderr) if given is not None)]
+            await self._connect(process, streams, fence.ports if fence is not None else ())
             await process.start(spec)
         except BaseException:
             await process.abandon()
@@ -71,26 +91,26 @@ class Guardian:
             os.close(writing)
         return process
 
-    async def _connect(self, process: GuardedProcess, streams: list[int]) -> None:
-        """Have the guardian fork a keeper, and connect `process` to it. `streams`: output, and perhaps input."""
+    async def _connect(self, process: GuardedProcess, streams: list[int], ports: tuple[int, ...]) -> None:
+        """Have the guardian fork a keeper, and connect `process` to it. `streams`: output, perhaps input and errors."""
         ours, keepers = socket.socketpair()
         with keepers:
             try:
                 ours.setblocking(False)
-                await self._request_keeper([keepers.fileno(), *streams])
+                await self._request_keeper([keepers.fileno(), *streams], ports)
                 await asyncio.get_running_loop().create_unix_connection(lambda: process, sock=ours)
             except BaseException:
                 ours.close()
                 raise
 
-    async def _request_keeper(self, descriptors: list[int]) -> None:
+    async def _request_keeper(self, descriptors: list[int], ports: tuple[int, ...]) -> None:
         link = await self._linked()
         try:
-            link.request_keeper(descriptors)
+            link.request_keeper(descriptors, ports)
         except ConnectionError:
             # It has just ended and the loop has not told us yet. Nothing was started, so a second try is safe.
             link.lost = True
-            (await self._linked()).request_keeper(descriptors)
+            (await self._linked()).request_keeper(descriptors, ports)
 
     async def _linked(self) -> "_Link":
         async with self._linking:
@@ -127,6 +147,8 @@ class _Link:
     def __init__(self, process: "subprocess.Popen[bytes]", connection: socket.socket) -> None:
         self._process = process
         self._connection = connection
+        self._ports: tuple[int, ...] = ()
+        self.pid = process.pid
         self.lost = False
 
     @classmethod
@@ -161,9 +183,22 @@ class _Link:
         # A zombie until someone waits; it is ending, so this is short.
         self._process.wait()
 
-    def request_keeper(self, descriptors: list[int]) -> None:
+    def request_keeper(self, descriptors: list[int], ports: tuple[int, ...]) -> None:
         """Hand the descriptors over. The buffer holds more requests than PROCESSES, so a full one is an error."""
+        if ports and ports != self._ports:
+            self._tell_ports(ports)
         socket.send_fds(self._connection, [b"+"], descriptors)
+
+    def _tell_ports(self, ports: tuple[int, ...]) -> None:
+        """Which ports confined commands are kept from: told when it changes, because preparing it takes a while."""
+        reading, writing = os.pipe()
+        try:
+            os.write(writing, json.dumps(ports[: limits.FENCE_PORTS]).encode())  # far less than a pipe holds
+            socket.send_fds(self._connection, [b"p"], [reading])
+        finally:
+            os.close(reading)
+            os.close(writing)
+        self._ports = ports
 
     async def aclose(self) -> None:
         loop = asyncio.get_running_loop()

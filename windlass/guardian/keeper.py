@@ -3,6 +3,7 @@
 It speaks lines of JSON with the server over its own socket:
 
     server -> keeper    {"argv": [...], "cwd": "...", "env": {...}}   then, any time:  kill
+                        with "fence": {"paths": [...], "ports": [...]} for a command that is to be confined
     keeper -> server    {"pid": 12}  or  {"errno": 2, "message": "..."}   at last:  {"exit_code": 0, "reason": "exited"}
 
 The last line is sent when nothing of the command is left.
@@ -20,6 +21,8 @@ from enum import Enum
 from typing import Any, assert_never
 
 from windlass import limits
+from windlass.guardian.calls import call_filter, refuse_calls
+from windlass.guardian.fence import enter, path_ruleset, version
 from windlass.guardian.tree import (
     ask_descendants,
     become_subreaper,
@@ -30,12 +33,17 @@ from windlass.guardian.tree import (
 )
 
 
-def keep(control: socket.socket, output: int, input: int | None, life: int) -> None:
-    """Run the command the server names and return when all of it is gone. `life` ends with the guardian."""
+def keep(
+    control: socket.socket, output: int, input: int | None, errors: int | None, life: int, ports: int | None = None
+) -> None:
+    """Run the command the server names and return when all of it is gone. `life` ends with the guardian.
+
+    `ports`: the ruleset for the ports that confined commands are kept from.
+    """
     become_subreaper()
     wake = wake_on_child_end()
     try:
-        command = _start(_read_spec(control), output, input)
+        command = _start(_read_spec(control), output, input, errors, ports)
     except OSError as error:
         _report(control, {"errno": error.errno or errno.EIO, "message": _explain(error)})
         return
@@ -43,6 +51,8 @@ def keep(control: socket.socket, output: int, input: int | None, life: int) -> N
     os.close(output)
     if input is not None:
         os.close(input)  # or whoever writes to it would never see that nobody reads any more
+    if errors is not None:
+        os.close(errors)
     _report(control, {"pid": command})
     keeper = _Keeper(command, control, life, wake)
     keeper.watch()
@@ -64,7 +74,18 @@ def _read_spec(control: socket.socket) -> dict[str, Any]:
     return spec
 
 
-def _start(spec: dict[str, Any], output: int, input: int | None) -> int:
+def _start(spec: dict[str, Any], output: int, input: int | None, errors: int | None, ports: int | None) -> int:
+    rulesets = _rulesets(spec.get("fence"), ports)
+    # Only what would lead to a port; without one to keep back there is nothing to filter.
+    filter = call_filter() if len(rulesets) > 1 else None
+
+    def before_exec() -> None:
+        # If even the keeper is killed, at least the command itself goes with it. One thread, so this is safe here.
+        die_with_parent()
+        enter(rulesets)
+        if filter is not None:
+            refuse_calls(filter)
+
     try:
         process = subprocess.Popen(
             spec["argv"],
@@ -72,17 +93,31 @@ def _start(spec: dict[str, Any], output: int, input: int | None) -> int:
             env=spec["env"],
             stdin=subprocess.DEVNULL if input is None else input,
             stdout=output,
-            stderr=output,
+            stderr=output if errors is None else errors,
             close_fds=True,
             start_new_session=True,
-            # If even the keeper is killed, at least the command itself goes with it. One thread, so this is safe here.
-            preexec_fn=die_with_parent,
+            preexec_fn=before_exec,
         )
     except (ValueError, IndexError) as error:
         raise OSError(errno.EINVAL, f"{error}") from None
+    except subprocess.SubprocessError:
+        # What went wrong between fork and exec is not told. It did not run: never unconfined instead (A36).
+        raise OSError(errno.EPERM, "The kernel refused to confine the command") from None
+    finally:
+        for ruleset in rulesets[:1]:
+            os.close(ruleset)  # the other one is shared
     # From here on only `reap` collects children.
     process.returncode = 0
     return process.pid
+
+
+def _rulesets(fence: dict[str, Any] | None, ports: int | None) -> list[int]:
+    """What the command is confined by, the large one last: the kernel copies what is there already."""
+    if fence is None:
+        return []
+    if fence["ports"] and ports is None and version() >= 4:
+        raise OSError(errno.EIO, "The ports that a confined command is kept from could not be prepared")
+    return [path_ruleset(fence["paths"]), *([ports] if fence["ports"] and ports is not None else [])]
 
 
 def _explain(error: OSError) -> str:

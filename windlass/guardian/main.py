@@ -1,10 +1,12 @@
 """The guardian's own process: forks a keeper for each request of the server, and outlives it only to clean up.
 
-A request is one byte that carries two or three descriptors: the keeper's socket to the server, the pipe for the
-command's output, and what is to be its standard input, if anything. What to run goes over the keeper's socket, so
-nothing a command is or does can block this loop.
+A request is one byte that carries two to four descriptors: the keeper's socket to the server, the pipe for the
+command's output, what is to be its standard input, if anything, and its standard error, if that is not to go where its
+output goes. What to run goes over the keeper's socket, so nothing a command is or does can block this loop. A byte
+with a single descriptor tells which ports confined commands are kept from, as JSON in a pipe.
 """
 
+import json
 import os
 import select
 import signal
@@ -15,6 +17,7 @@ import traceback
 from collections.abc import Callable
 
 from windlass import limits
+from windlass.guardian.fence import port_ruleset
 from windlass.guardian.keeper import keep
 from windlass.guardian.tree import become_subreaper, kill_descendants, reap, stand_firm, wake_on_child_end
 
@@ -39,6 +42,7 @@ class _Guardian:
         # Nothing is ever written: keepers hold the reading end and see it end when this process does.
         self._life, self._held = os.pipe()
         self._keepers: set[int] = set()
+        self._ports: int | None = None
         self._sweeps = 0
 
     def serve(self) -> None:
@@ -78,14 +82,14 @@ class _Guardian:
     def _take_request(self) -> bool:
         """Fork a keeper for one request; False when the server is gone."""
         try:
-            byte, descriptors, _, _ = socket.recv_fds(self._server, 1, 3)
+            byte, descriptors, _, _ = socket.recv_fds(self._server, 1, 4)
         except ConnectionError:
             return False
         if not byte:
             return False
-        if len(descriptors) in (2, 3):
+        if descriptors:
             try:
-                self._fork(*descriptors)
+                self._prepare_ports(*descriptors) if len(descriptors) == 1 else self._fork(*descriptors)
             except OSError:
                 # No process to be had. The server sees its socket closed and says so.
                 traceback.print_exc()
@@ -93,20 +97,27 @@ class _Guardian:
             os.close(descriptor)
         return True
 
-    def _fork(self, control: int, output: int, input: int | None = None) -> None:
+    def _prepare_ports(self, told: int) -> None:
+        """Once, and all keepers inherit it: with its 65,535 rules it takes longer than most commands."""
+        if self._ports is not None:
+            os.close(self._ports)
+            self._ports = None
+        self._ports = port_ruleset(json.loads(os.read(told, 16 * limits.KIB)))
+
+    def _fork(self, control: int, output: int, input: int | None = None, errors: int | None = None) -> None:
         pid = os.fork()
         if pid:
             self._keepers.add(pid)
             return
-        _live_as_a_keeper(lambda: self._keep(control, output, input))
+        _live_as_a_keeper(lambda: self._keep(control, output, input, errors))
 
-    def _keep(self, control: int, output: int, input: int | None) -> None:
+    def _keep(self, control: int, output: int, input: int | None, errors: int | None) -> None:
         signal.set_wakeup_fd(-1)
         # The server's socket and the held end above all: while any keeper has them, nobody sees them end.
         for descriptor in (self._server.detach(), self._held, self._wake):
             os.close(descriptor)
         with socket.socket(fileno=control) as connection:
-            keep(connection, output, input, self._life)
+            keep(connection, output, input, errors, self._life, self._ports)
 
 
 def _live_as_a_keeper(life: Callable[[], None]) -> None:

@@ -18,10 +18,12 @@ from windlass.wire.messages import (
     TextData,
     ToolCall,
     ToolCallData,
+    ToolResult,
+    ToolResultData,
 )
 
 _generations = itertools.count()
-STREAMED_FIELD = {"text": "text", "reasoning": "thinking", "tool_call": "input"}
+STREAMED_FIELD = {"text": "text", "reasoning": "thinking", "tool_call": "input", "tool_result": "content"}
 
 
 class _LivePart:
@@ -60,6 +62,8 @@ def new_part(part_type: str, id: str, name: str) -> Part:
             return Reasoning(ReasoningData())
         case "tool_call":
             return ToolCall(ToolCallData(id=id, name=name, input=""))
+        case "tool_result":
+            return ToolResult(ToolResultData(id, name, content="", metadata="", is_error=False, unfinished=True))
         case _:
             raise ValueError(f"a part of type {part_type!r} cannot be streamed; emit it whole")
 
@@ -72,6 +76,8 @@ def _streamed(part: Part) -> str:
             return part.data.thinking
         case ToolCall():
             return part.data.input
+        case ToolResult():
+            return part.data.content
         case _:
             return ""
 
@@ -84,6 +90,8 @@ def _with_streamed(part: Part, text: str) -> Part:
             return Reasoning(msgspec.structs.replace(part.data, thinking=text))
         case ToolCall():
             return ToolCall(msgspec.structs.replace(part.data, input=text))
+        case ToolResult():
+            return ToolResult(msgspec.structs.replace(part.data, content=text))
         case _:
             return part
 
@@ -114,6 +122,10 @@ class LiveMessage:
             return False
         if index > len(self._parts):
             raise ValueError(f"part {index} of a message that has {len(self._parts)} parts")
+        is_tool = self.message.role == "tool"
+        if (part_type == "tool_result") != is_tool or (is_tool and index > 0):
+            # A result in an answer, or two in one message, is nothing that a model could be sent.
+            raise ValueError(f"a part of type {part_type!r} in a message of the role {self.message.role}")
         self._parts.append(_LivePart(new_part(part_type, id, name)))
         return True
 

@@ -65,6 +65,7 @@ class Log:
         self.live: dict[str, LiveMessage] = {}  # as published
         self.runs: dict[str, msgspec.Raw] = {}  # not terminal, as published
         self.permissions: dict[str, msgspec.Raw] = {}  # pending, as published
+        self.questions: dict[str, msgspec.Raw] = {}  # pending, as published
         self.closed = False
         self._journal = journal
         self._staged_live: dict[str, LiveMessage] = {}
@@ -82,6 +83,8 @@ class Log:
             self.runs[open_run.run.id] = msgspec.Raw(_encode(open_run.run))
         for body in opening.permissions:
             self.permissions[msgspec.json.decode(body)["id"]] = msgspec.Raw(body)
+        for body in opening.questions:
+            self.questions[msgspec.json.decode(body)["id"]] = msgspec.Raw(body)
 
     # -- staging ------------------------------------------------------------------------------------------------------
 
@@ -129,6 +132,10 @@ class Log:
                 return lambda: self.permissions.__setitem__(fact.key, msgspec.Raw(row.body))
             case "permission_notification" if fact.body.outcome != "asked":
                 return lambda: _drop(self.permissions, fact.body.id)
+            case "question_batch_request":
+                return lambda: self.questions.__setitem__(fact.key, msgspec.Raw(row.body))
+            case "question_batch_notification":
+                return lambda: _drop(self.questions, fact.body.batch_id)
             case "session" if fact.change == "deleted":
                 return lambda: self._forget(row.seq - 1)
             case _:
@@ -141,7 +148,7 @@ class Log:
 
     def _message_effect(self, fact: Fact) -> Callable[[], None]:
         message: Message = fact.body
-        if message.role == "assistant" and message.finish is None and fact.change != "deleted":
+        if message.is_open and fact.change != "deleted":
             live = LiveMessage(message)
             self._staged_live[message.id] = live
             return lambda: self.live.__setitem__(message.id, live)

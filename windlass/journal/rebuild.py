@@ -19,8 +19,9 @@ TABLES = {
     "messages": "workspace, id, session, run, number, position, role, unfinished, body",
     "runs": "workspace, id, session, number, state, place, body, private",
     "permissions": "workspace, id, session, run, body, private",
-    "grants": "workspace, session, tool, action, resource",
-    "files": "workspace, id, session, path, version, body",
+    "questions": "workspace, id, session, run, body",
+    "grants": "workspace, session, tool, action, resource, pattern",
+    "files": "workspace, id, session, path, version, body, run, seq, digest, before",
     "workspaces": "id, path, epoch, head, skip",
 }
 _IDENTITY_COLUMNS = 2

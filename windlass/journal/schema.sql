@@ -78,13 +78,23 @@ CREATE TABLE permissions (          -- those still waiting for an answer
   PRIMARY KEY (workspace, id)
 );
 
+CREATE TABLE questions (            -- batches still waiting for an answer
+  workspace TEXT NOT NULL,
+  id TEXT NOT NULL,
+  session TEXT NOT NULL,
+  run TEXT NOT NULL,
+  body BLOB NOT NULL,
+  PRIMARY KEY (workspace, id)
+);
+
 CREATE TABLE grants (
   workspace TEXT NOT NULL,
   session TEXT NOT NULL,
   tool TEXT NOT NULL,
   action TEXT NOT NULL,
-  resource TEXT NOT NULL,
-  PRIMARY KEY (workspace, session, tool, action, resource)
+  resource TEXT NOT NULL,          -- '' where a pattern takes its place
+  pattern TEXT NOT NULL DEFAULT '',
+  PRIMARY KEY (workspace, session, tool, action, resource, pattern)
 );
 
 CREATE TABLE files (
@@ -94,9 +104,14 @@ CREATE TABLE files (
   path TEXT NOT NULL,
   version INTEGER NOT NULL,
   body BLOB NOT NULL,
+  run TEXT NOT NULL DEFAULT '',
+  seq INTEGER NOT NULL DEFAULT 0,
+  digest TEXT NOT NULL DEFAULT '', -- of its content; '' when it is not known
+  before TEXT NOT NULL DEFAULT '', -- of what it was before
   PRIMARY KEY (workspace, id)
 );
 CREATE INDEX files_session ON files (workspace, session, path, version);
+CREATE INDEX files_run ON files (workspace, run);
 
 CREATE TABLE checkpoints (          -- the text so far of messages that are being written: not facts
   workspace TEXT NOT NULL,

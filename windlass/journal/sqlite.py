@@ -149,11 +149,12 @@ def trim(connection: sqlite3.Connection, record: Trim) -> None:
         key,
     )
     # A request that was answered is no state any more; one that still waits stays.
-    connection.execute(
-        "DELETE FROM facts WHERE workspace = ?1 AND seq <= ?2 AND kind = 'permission_request'"
-        " AND key NOT IN (SELECT id FROM permissions WHERE workspace = ?1)",
-        key,
-    )
+    for kind, table in (("permission_request", "permissions"), ("question_batch_request", "questions")):
+        connection.execute(
+            "DELETE FROM facts WHERE workspace = ?1 AND seq <= ?2 AND kind = ?3"
+            f" AND key NOT IN (SELECT id FROM {table} WHERE workspace = ?1)",
+            (*key, kind),
+        )
     connection.execute("UPDATE workspaces SET floor = ?2 WHERE id = ?1 AND floor < ?2", key)
 
 

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from windlass import limits
+from windlass.journal import file_history
 from windlass.journal.records import FactRow
 from windlass.wire.messages import MessagePrivate
 from windlass.wire.permissions import PermissionPrivate
@@ -27,8 +28,7 @@ class _Head(msgspec.Struct):
     parent_session_id: str = ""
     updated_at: int = 0
     state: str = ""
-    path: str = ""
-    version: int = 0
+    batch_id: str = ""
 
 
 class _PartHead(msgspec.Struct):
@@ -71,12 +71,16 @@ def apply(connection: sqlite3.Connection, row: FactRow) -> None:
             )
         case "permission_notification":
             _apply_notification(connection, row)
-        case "file":
-            head = _head(row.body)
+        case "question_batch_request":
             connection.execute(
-                "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?)",
-                (row.workspace, head.id, row.session, head.path, head.version, row.body),
+                "INSERT OR REPLACE INTO questions VALUES (?, ?, ?, ?, ?)",
+                (row.workspace, row.key, row.session, row.run, row.body),
             )
+        case "question_batch_notification":
+            ended = _head(row.body).batch_id
+            connection.execute("DELETE FROM questions WHERE workspace = ? AND id = ?", (row.workspace, ended))
+        case "file":
+            file_history.apply(connection, row)
         case "config_changed":
             if row.private is not None:
                 skip = _config_private(row.private).skip
@@ -99,12 +103,19 @@ def _apply_message(connection: sqlite3.Connection, row: FactRow) -> None:
                 place.number,
                 place.index,
                 head.role,
-                head.role == "assistant" and not any(part.type == "finish" for part in head.parts),
+                _is_open(head),
                 row.body,
             ),
         )
     # A fact of the message replaces whatever text was kept of it so far.
     connection.execute("DELETE FROM checkpoints WHERE workspace = ? AND message = ?", (row.workspace, row.key))
+
+
+def _is_open(head: _MessageHead) -> bool:
+    """As `Message.is_open`, of the body of a fact, which is not decoded."""
+    if head.role == "tool":
+        return not head.parts
+    return head.role == "assistant" and not any(part.type == "finish" for part in head.parts)
 
 
 def _apply_session(connection: sqlite3.Connection, row: FactRow) -> None:
@@ -134,14 +145,15 @@ def _apply_notification(connection: sqlite3.Connection, row: FactRow) -> None:
         return
     private = _permission_private(row.private)
     if private.granted:
+        exact, pattern = ("", private.pattern) if private.pattern else (private.resource, "")
         connection.execute(
-            "INSERT OR REPLACE INTO grants VALUES (?, ?, ?, ?, ?)",
-            (row.workspace, row.session, private.tool, private.action, private.resource),
+            "INSERT OR REPLACE INTO grants VALUES (?, ?, ?, ?, ?, ?)",
+            (row.workspace, row.session, private.tool, private.action, exact, pattern),
         )
     connection.execute("DELETE FROM permissions WHERE workspace = ? AND id = ?", (row.workspace, private.request_id))
 
 
-_SESSION_TABLES = ("messages", "runs", "permissions", "grants", "files", "checkpoints")
+_SESSION_TABLES = ("messages", "runs", "permissions", "questions", "grants", "files", "checkpoints")
 
 
 def _forget_session(connection: sqlite3.Connection, workspace: str, session: str) -> None:
@@ -191,8 +203,10 @@ class Opening(msgspec.Struct, frozen=True):
     next_order: int
     runs: list[OpenRun]
     permissions: list[bytes]
-    grants: list[tuple[str, str, str, str]]
-    file_versions: dict[tuple[str, str], int]
+    questions: list[bytes]
+    grants: list[tuple[str, str, str, str, str]]
+    files: dict[tuple[str, str], file_history.Known]
+    file_bytes: dict[str, int]
 
 
 _session = msgspec.json.Decoder(Session).decode
@@ -255,9 +269,9 @@ def opening(connection: sqlite3.Connection, id: str) -> Opening:
         (id,),
     )
     permissions = connection.execute("SELECT body FROM permissions WHERE workspace = ? ORDER BY rowid", (id,))
-    grants = connection.execute("SELECT session, tool, action, resource FROM grants WHERE workspace = ?", (id,))
-    files = connection.execute(
-        "SELECT session, path, max(version) FROM files WHERE workspace = ? GROUP BY session, path", (id,)
+    questions = connection.execute("SELECT body FROM questions WHERE workspace = ? ORDER BY rowid", (id,))
+    grants = connection.execute(
+        "SELECT session, tool, action, resource, pattern FROM grants WHERE workspace = ? ORDER BY rowid", (id,)
     )
     return Opening(
         workspace,
@@ -266,8 +280,10 @@ def opening(connection: sqlite3.Connection, id: str) -> Opening:
         last + 1,
         [OpenRun(_run(body), _run_private(private)) for body, private in runs],
         [body for (body,) in permissions],
+        [body for (body,) in questions],
         grants.fetchall(),
-        {(session, path): version for session, path, version in files},
+        file_history.known(connection, id),
+        file_history.sizes(connection, id),
     )
 
 
@@ -304,6 +320,20 @@ def messages(
         (workspace, session, *place, limit),
     )
     return [MessageRow(id, bool(unfinished), body) for id, unfinished, body in rows]
+
+
+def conversation(connection: sqlite3.Connection, workspace: str, session: str, first: str) -> list[bytes]:
+    """Bodies, oldest first, from the message `first` on; all of them when there is no such message."""
+    place = connection.execute(
+        "SELECT number, position FROM messages WHERE workspace = ? AND session = ? AND id = ?",
+        (workspace, session, first),
+    ).fetchone()
+    rows = connection.execute(
+        "SELECT body FROM messages WHERE workspace = ? AND session = ? AND (number, position) >= (?, ?)"
+        " ORDER BY number, position",
+        (workspace, session, *(place or (0, 0))),
+    )
+    return [body for (body,) in rows]
 
 
 def message(connection: sqlite3.Connection, workspace: str, id: str) -> MessageRow | None:

@@ -4,12 +4,15 @@
 it and reads events, `openai_chunks` turns those into our chunks.
 """
 
+import functools
+
 from windlass import limits
+from windlass.models.bodies import made
 from windlass.models.http import EventStreams
 from windlass.models.openai_chunks import ChunkReader
 from windlass.models.openai_request import encode_request
 from windlass.models.refusals import Refusals
-from windlass.wire.model import ModelRequest, Take
+from windlass.wire.model import ModelError, ModelRequest, Take
 
 
 class OpenAIModel:
@@ -31,14 +34,33 @@ class OpenAIModel:
         self._silence_seconds = silence_seconds
         self._refusals = Refusals(provider_name, self._base_url, api_key)
         self._streams: EventStreams | None = None
+        self._asks_for_usage = True
 
     def __repr__(self) -> str:
         # Not the default one of a dataclass or struct: a repr ends up in logs, and a key must not (A39).
-        return f"OpenAIModel({self._provider!r}, {self._base_url!r})"
+        return f"{type(self).__name__}({self._provider!r}, {self._base_url!r})"
 
     async def stream(self, request: ModelRequest, take: Take) -> None:
         """Send the request and hand on what comes back; raise ModelError. Cancelling drops the connection."""
-        body = encode_request(request, openai_itself="//api.openai.com" in self._base_url)
+        try:
+            await self._ask(request, take)
+        except ModelError as error:
+            if not self._asks_for_usage or error.kind != "refused" or "stream_options" not in error.message:
+                raise
+            # Mistral and other strict servers, which send usage without being asked. The request as a whole was
+            # refused, so nothing of an answer has been handed on.
+            self._asks_for_usage = False
+            await self._ask(request, take)
+
+    async def _ask(self, request: ModelRequest, take: Take) -> None:
+        encode = functools.partial(
+            encode_request,
+            request,
+            provider=self._provider,
+            openai_itself="//api.openai.com" in self._base_url,
+            usage=self._asks_for_usage,
+        )
+        body = await made(request, encode)
         reader = ChunkReader(self._provider, self._refusals, take)
         await self._connections().post("/chat/completions", body, request.model, reader.read)
         reader.finish()

@@ -9,7 +9,8 @@ from typing import Any
 
 import msgspec
 
-from windlass import limits
+from windlass.models.incoming_calls import IncomingCall, IncomingCalls
+from windlass.models.openai_thoughts import OPAQUE_BLOCK, OpaqueThoughts, ThoughtField
 from windlass.models.refusals import Refusals
 from windlass.models.sse import DONE
 from windlass.wire.messages import FinishReason
@@ -19,7 +20,6 @@ from windlass.wire.model import (
     ReasoningChunk,
     Take,
     TextChunk,
-    ToolCallChunk,
     UsageChunk,
 )
 from windlass.wire.runs import Usage
@@ -34,6 +34,7 @@ _FINISH: dict[str, FinishReason] = {
     "function_call": "tool_use",
     "content_filter": "content_filter",
 }
+_FAILED = ("error", "insufficient_system_resource")  # not an end but a failure, and whole answers are not like that
 
 
 class _Function(msgspec.Struct):
@@ -45,12 +46,14 @@ class _CallPiece(msgspec.Struct):
     index: int | None = None
     id: str | None = None
     function: _Function | None = None
+    extra_content: Any = None  # of Google, who wants it back
 
 
 class _Delta(msgspec.Struct):
     content: Any = None  # text; some send a list of typed parts
     reasoning_content: Any = None
     reasoning: Any = None
+    reasoning_details: Any = None  # of OpenRouter, beside the words; some of its models want them back
     refusal: str | None = None
     tool_calls: list[_CallPiece] | None = None
 
@@ -64,6 +67,7 @@ class _Choice(msgspec.Struct):
 
 class _CachedTokens(msgspec.Struct):
     cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
 
 
 class _Usage(msgspec.Struct):
@@ -82,17 +86,6 @@ class _Event(msgspec.Struct):
 _DECODER = msgspec.json.Decoder(_Event)
 
 
-class _Call:
-    """A tool call that is being received; silent until its name is known."""
-
-    def __init__(self, index: int, id: str) -> None:
-        self.index = index
-        self.id = id
-        self.name = ""
-        self.announced = False
-        self.held = ""
-
-
 class ChunkReader:
     """Reads the events of one answer, in order, and hands their chunks to `take`."""
 
@@ -101,11 +94,13 @@ class ChunkReader:
         self._provider = provider
         self._refusals = refusals
         self._decode = _DECODER.decode
-        self._calls: list[_Call] = []
-        self._by_index: dict[int, _Call] = {}
+        self._calls = IncomingCalls(provider, take)
+        self._by_index: dict[int, IncomingCall] = {}
         self._usage: _Usage | None = None
         self._finish = ""
         self._done = False
+        self._has_thought = False
+        self._opaque = OpaqueThoughts()
 
     def read(self, data: bytes) -> bool:
         """Hand on the chunks of one event; raises ModelError for an error object and for what is not an event.
@@ -134,11 +129,13 @@ class ChunkReader:
         """Hand on what is known only at the end. One that just stops is an error: it would pass for a whole answer."""
         if not self._finish and not self._done:
             raise ModelError(f"{self._provider} closed the connection in the middle of its answer.", retryable=True)
-        for call in self._calls:
-            if not call.announced:
-                self._take(ToolCallChunk(call.index, call.held, id=call.id, name=call.name))
+        self._calls.announce_all()
+        if signature := self._opaque.signature():
+            self._take(ReasoningChunk("", signature, OPAQUE_BLOCK))
         if self._usage is not None:
             self._take(UsageChunk(_our_usage(self._usage)))
+        if self._finish in _FAILED:
+            raise ModelError(f"{self._provider} broke its answer off ({self._finish}).", retryable=True)
         default: FinishReason = "tool_use" if self._calls else "end_turn"
         self._take(FinishChunk(_FINISH.get(self._finish, "unknown") if self._finish else default))
 
@@ -147,40 +144,37 @@ class ChunkReader:
         if delta is not None:
             thoughts = delta.reasoning_content or delta.reasoning
             if thoughts is not None and (reasoning := _text(thoughts)):
-                self._take(ReasoningChunk(reasoning))
+                self._think(reasoning, "reasoning_content" if delta.reasoning_content else "reasoning")
+            if delta.reasoning_details is not None:
+                self._opaque.gain(delta.reasoning_details)
+            if delta.content.__class__ is list and (reasoning := _thoughts_within(delta.content)):
+                self._take(ReasoningChunk(reasoning))  # unsigned: nobody wants these back
             if text := _text(delta.content) or delta.refusal:
                 self._take(TextChunk(text))
             for piece in delta.tool_calls or ():
                 self._read_piece(piece)
         self._finish = choice.finish_reason or self._finish
 
+    def _think(self, text: str, field: ThoughtField) -> None:
+        # The name of the field is the signature: some servers want thoughts back, and only under the name they use.
+        self._take(ReasoningChunk(text, "" if self._has_thought else field))
+        self._has_thought = True
+
     def _read_piece(self, piece: _CallPiece) -> None:
         function = piece.function or _Function()
-        call = self._call_of(piece, function.name or "")
-        call.name = call.name or function.name or ""
-        text = _arguments(function.arguments)
-        if call.announced:
-            if text:
-                self._take(ToolCallChunk(call.index, text))
-            return
-        call.held += text
-        if len(call.held) > limits.TOOL_ARGUMENTS_BYTES:
-            raise ModelError(f"{self._provider} sent a tool call of more than {limits.TOOL_ARGUMENTS_BYTES} bytes.")
-        if call.name:
-            call.announced = True
-            self._take(ToolCallChunk(call.index, call.held, id=call.id, name=call.name))
+        name = function.name or ""
+        call = self._call_of(piece, name)
+        call.gain(_arguments(function.arguments), name)
+        if piece.extra_content is not None:
+            self._opaque.beside_call(call.index, piece.extra_content)
 
-    def _call_of(self, piece: _CallPiece, name: str) -> _Call:
+    def _call_of(self, piece: _CallPiece, name: str) -> IncomingCall:
         """The call a piece belongs to: by its index, unless it clearly begins another (a new id with a name)."""
-        newest = self._calls[-1] if self._calls else None
-        known = newest if piece.index is None else self._by_index.get(piece.index)
+        known = self._calls.newest if piece.index is None else self._by_index.get(piece.index)
         begins = bool(name) and (piece.id != known.id if known and piece.id else piece.index is None)
         if known is not None and not begins:
             return known
-        if len(self._calls) >= limits.TOOL_CALLS_PER_STEP:
-            raise ModelError(f"{self._provider} asked for more than {limits.TOOL_CALLS_PER_STEP} tool calls at once.")
-        call = _Call(len(self._calls), piece.id or f"call_{len(self._calls)}")
-        self._calls.append(call)
+        call = self._calls.begin(piece.id or "")
         if piece.index is not None:
             self._by_index[piece.index] = call
         return call
@@ -195,6 +189,11 @@ def _text(value: Any) -> str:
     return ""
 
 
+def _thoughts_within(parts: list[Any]) -> str:
+    """Thoughts that are typed parts of the content, as Mistral sends them."""
+    return "".join(_text(part.get("thinking")) for part in parts if isinstance(part, dict))
+
+
 def _arguments(value: Any) -> str:
     if value is None or isinstance(value, str):
         return value or ""
@@ -203,5 +202,6 @@ def _arguments(value: Any) -> str:
 
 def _our_usage(usage: _Usage) -> Usage:
     details = usage.prompt_tokens_details
-    cached = (details.cached_tokens if details else None) or usage.prompt_cache_hit_tokens or 0
-    return Usage(usage.prompt_tokens or 0, usage.completion_tokens or 0, cached)
+    read = (details.cached_tokens if details else None) or usage.prompt_cache_hit_tokens or 0
+    written = (details.cache_write_tokens if details else None) or 0
+    return Usage(usage.prompt_tokens or 0, usage.completion_tokens or 0, read, written)

@@ -14,11 +14,21 @@ import msgspec
 from windlass.wire.model import ModelError
 
 _OVERFLOW = re.compile(
-    r"context.{0,12}(length|window|size)|maximum context|prompt is too long|too many (input )?tokens",
+    r"context.{0,12}(length|window|size|limit)|maximum context|(prompt|input) is too long|too many (input )?tokens|"
+    r"input token.{0,30}exceed|prompt exceeds|maximum prompt length|model token limit|range of input length|"
+    r"reduce the length of the messages",
     re.IGNORECASE,
 )
-_BROKE = re.compile(r"insufficient_quota|billing|credit balance", re.IGNORECASE)
+# Said with a 429: it is more than all the tokens of a minute, and would be so again.
+_TOO_MUCH_AT_ONCE = re.compile(r"request too large", re.IGNORECASE)
+_BROKE = re.compile(r"insufficient_quota|credit balance|spend.?limit", re.IGNORECASE)
+_BILLING = re.compile(r"billing", re.IGNORECASE)  # Google says so with each of its limits, also with those of a minute
+# Anthropic says it with a 400, in which any word may be of our own request: only whole phrases count there.
+_BROKE_400 = re.compile(r"credit balance is too low|reached your specified .{0,20}usage limits", re.IGNORECASE)
 _BUSY = re.compile(r"overloaded|rate.?limit|server_error|timeout|unavailable|internal", re.IGNORECASE)
+# Codes and types of what would be refused again, in the errors that come instead of the rest of an answer.
+_OURS = re.compile(r"invalid|authentication|permission|not_found|unsupported|image|policy|data_residency|too_large")
+_WAIT = re.compile(r"(?:try again|retry) in (\d{1,6}(?:\.\d{1,12})?) ?(ms|s)\b", re.IGNORECASE)
 _KEY_LIKE = re.compile(r"\b(?:sk|pk|key|gsk|xai)-[A-Za-z0-9_*.\-]+")
 _DETAIL_CHARACTERS = 500  # enough to say what is wrong; an HTML page is not
 
@@ -33,24 +43,27 @@ class Refusals:
 
     def from_status(self, status: int, headers: Mapping[str, str], body: bytes, model: str) -> ModelError:
         """The error of an answer that is not 200."""
-        detail = self.wash(_detail(body))
+        whole = _detail(body)
+        detail = self.wash(whole)
         name, said = self._provider, f": {detail}" if detail else ""
         if status == 401 or (status == 403 and not detail):
             return ModelError(self._key_message(status), kind="auth")
         if status == 403:
             return ModelError(f"{self._key_message(status)} It said{said}", kind="auth")
-        if status == 429 and _BROKE.search(detail):
+        if status == 402 or (status == 429 and _is_broke(whole)) or (status == 400 and _BROKE_400.search(detail)):
             return ModelError(f"{name} says the account has no credit left{said}", kind="limit")
+        if status == 413 or (status in (400, 422) and _OVERFLOW.search(whole)):
+            return self.overflow(detail)
+        if status == 429 and _TOO_MUCH_AT_ONCE.search(whole):
+            return self.overflow(detail)
         if status == 429:
             return ModelError(
                 f"{name} is limiting requests (429){said}",
                 retryable=True,
-                retry_after=retry_after_seconds(headers),
+                retry_after=_first(retry_after_seconds(headers), _said_seconds(whole)),
                 kind="limit",
             )
-        if status in (400, 413, 422) and _OVERFLOW.search(detail):
-            return self.overflow(detail)
-        if status in (408, 425) or status >= 500:
+        if status in (408, 409, 425) or status >= 500:
             return ModelError(
                 f"{name} has a problem of its own ({status}){said}",
                 retryable=True,
@@ -76,12 +89,16 @@ class Refusals:
         code = error.get("code") if isinstance(error, dict) else None
         if _OVERFLOW.search(self.wash(raw.decode())):
             return self.overflow(detail)
+        message = f"{self._provider} broke its answer off: {detail or 'it gave no reason'}"
+        if _BROKE.search(_names(error)) or _BILLING.search(_names(error)):
+            return ModelError(message, kind="limit")
         refused = isinstance(code, int) and 400 <= code < 500 and code not in (408, 425, 429)
         busy = _BUSY.search(raw.decode()) is not None
+        if not busy and (refused or _OURS.search(_names(error))):
+            return ModelError(message, kind="auth" if "authentication" in _names(error) else "refused")
+        is_limit = code == 429 or "rate_limit" in _names(error)
         return ModelError(
-            f"{self._provider} broke its answer off: {detail or 'it gave no reason'}",
-            retryable=busy or not refused,
-            kind="limit" if code == 429 else "broken",
+            message, retryable=True, retry_after=_said_seconds(detail), kind="limit" if is_limit else "broken"
         )
 
     def overflow(self, detail: str) -> ModelError:
@@ -105,7 +122,13 @@ class Refusals:
 
 
 def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
-    """What `Retry-After` asks for: a number of seconds or a date. None when it is absent or makes no sense."""
+    """What `Retry-After` asks for: a number of seconds or a date. None when it is absent or makes no sense.
+
+    `Retry-After-Ms` is OpenAI's own, and more exact.
+    """
+    exact = headers.get("retry-after-ms", "").strip()
+    if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", exact):
+        return float(exact) / 1000
     value = headers.get("retry-after", "").strip()
     if not value:
         return None
@@ -116,6 +139,28 @@ def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
         return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
     except (ValueError, OverflowError):
         return None
+
+
+def _is_broke(detail: str) -> bool:
+    """Whether the account is empty. Who says when to come again has more to give then."""
+    if _BROKE.search(detail):
+        return True
+    return _BILLING.search(detail) is not None and _said_seconds(detail) is None
+
+
+def _said_seconds(detail: str) -> float | None:
+    """How long to wait, from a provider that says so in its sentence and nowhere else."""
+    found = _WAIT.search(detail)
+    return None if found is None else float(found[1]) / (1000 if found[2].lower() == "ms" else 1)
+
+
+def _first(*seconds: float | None) -> float | None:
+    return next((one for one in seconds if one is not None), None)
+
+
+def _names(error: Any) -> str:
+    """What kind of error it is, in the provider's words."""
+    return f"{error.get('type')} {error.get('code')}" if isinstance(error, dict) else ""
 
 
 def _detail(body: bytes) -> str:
@@ -132,7 +177,18 @@ def _detail(body: bytes) -> str:
     error = decoded.get("error", decoded)
     if isinstance(error, dict):
         said = error.get("message") or error.get("detail") or error.get("type") or ""
-        code = error.get("code")
+        details = error.get("details")
+        code = error.get("code") or (details.get("error_code") if isinstance(details, dict) else None)
         # The code is kept: "context_length_exceeded" and "insufficient_quota" are said nowhere else.
-        return f"{said} ({code})" if isinstance(code, str) and code else str(said)
+        told = f"{said} ({code})" if isinstance(code, str) and code else str(said)
+        return f"{told}: {upstream}" if (upstream := _upstream(error)) else told
     return str(error)
+
+
+def _upstream(error: dict[str, Any]) -> str:
+    """What the provider behind a router said, which the router hands on beside a sentence that says nothing."""
+    metadata = error.get("metadata")
+    raw = metadata.get("raw") if isinstance(metadata, dict) else None
+    if not isinstance(raw, str):
+        return ""
+    return _detail(raw.encode()) if '"metadata"' not in raw else raw  # once, and not as deep as somebody likes

@@ -4,7 +4,10 @@ No I/O here: bytes go in with `feed`, the data of whole events comes out. The ne
 character, so lines are found in bytes and decoded only when they are whole.
 """
 
+import re
+
 DONE = b"[DONE]"  # the data of the event that ends a stream
+_NAME_LINE = re.compile(rb"(?:event: [a-z_.]+\n)?")
 _ERROR_FIELD = b"error"  # some local servers send `error: {...}` instead of `data: {"error": ...}`
 
 
@@ -24,12 +27,12 @@ class EventDecoder:
 
     def feed(self, received: bytes) -> list[bytes]:
         """Take what arrived and return the data of every event that is now complete."""
-        if not self._buffer and not self._data and received.startswith(b"data: ") and received.endswith(b"\n\n"):
+        if not self._buffer and not self._data and received.startswith((b"data: ", b"event: ")):
             # Exactly one whole event, as nearly every packet of a provider is: nothing to search or to keep.
-            data = received[6:-2]
-            if b"\n" not in data:
+            name, found, data = received.rpartition(b"data: ")
+            if found and data.endswith(b"\n\n") and data.count(b"\n") == 2 and _NAME_LINE.fullmatch(name):
                 self._check(len(data))
-                return [data]
+                return [data[:-2]]
         self._buffer += received
         events: list[bytes] = []
         start = 0

@@ -6,9 +6,11 @@ that wakes up ten times a second.
 
 import asyncio
 import errno
+import os
 import socket
 import ssl
 import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     _header_timer: asyncio.TimerHandle | None = None
     _header_bytes = 0
+    is_unwelcome: "Callable[[socket.socket], bool] | None" = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -37,7 +40,15 @@ class BoundedProtocol(HttpToolsProtocol):
         if len(self.connections) > limits.CONNECTIONS:
             self._refuse(b"503 Service Unavailable", b"Too many connections.")
             return
+        if self.is_unwelcome is not None and self._asks(self.is_unwelcome):
+            self._refuse(b"403 Forbidden", b"Commands of an agent are not let in here.")
+            return
         self._expect_headers()
+
+    def _asks(self, question: "Callable[[socket.socket], bool]") -> bool:
+        # A socket of our own, of a copy of the descriptor: what a transport hands out cannot be asked on every loop.
+        with socket.socket(fileno=os.dup(self.transport.get_extra_info("socket").fileno())) as connection:
+            return question(connection)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._headers_came()
@@ -94,10 +105,17 @@ class BoundedProtocol(HttpToolsProtocol):
 
 
 class Listener:
-    """One address that is listened on."""
+    """One address that is listened on. `is_unwelcome` decides by a connection's other end whether it is refused."""
 
-    def __init__(self, address: str, app: Any, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self,
+        address: str,
+        app: Any,
+        tls: ssl.SSLContext | None = None,
+        is_unwelcome: Callable[[socket.socket], bool] | None = None,
+    ) -> None:
         self.address = address
+        self._is_unwelcome = is_unwelcome
         self._state = ServerState()
         self._tls = tls
         self._server: asyncio.Server | None = None
@@ -160,8 +178,15 @@ class Listener:
             if self._socket_path is not None:
                 self._socket_path.unlink(missing_ok=True)
 
+    @property
+    def port(self) -> int:
+        """The TCP port, once it is bound; 0 for a Unix socket."""
+        return self._socket.getsockname()[1] if self._socket is not None and self._socket_path is None else 0
+
     def _protocol(self) -> BoundedProtocol:
-        return BoundedProtocol(config=self._config, server_state=self._state, app_state={})
+        protocol = BoundedProtocol(config=self._config, server_state=self._state, app_state={})
+        protocol.is_unwelcome = self._is_unwelcome
+        return protocol
 
     def refuse_new(self) -> None:
         """Take no more connections; those there are go on."""

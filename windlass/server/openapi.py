@@ -12,9 +12,18 @@ from litestar.openapi.config import OpenAPIConfig
 from litestar.openapi.spec import Components, SecurityScheme
 
 from windlass import __version__
-from windlass.server import permissions, runs, sessions, stream, workspaces
+from windlass.server import errands, mcp, permissions, questions, runs, sessions, stream, workspaces
 
-API = (workspaces.router, sessions.router, runs.router, permissions.router, stream.router)
+API = (
+    workspaces.router,
+    sessions.router,
+    errands.router,
+    runs.router,
+    permissions.router,
+    questions.router,
+    stream.router,
+    mcp.router,
+)
 _OPERATIONS = ("get", "put", "post", "delete")
 
 

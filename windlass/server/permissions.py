@@ -21,11 +21,16 @@ async def list_permissions(state: State, workspace_id: FromPath[str]) -> Respons
 async def grant_permission(
     state: State, request: Connection, workspace_id: FromPath[str], data: JSONBody[Grant]
 ) -> Resolved:
-    """Answer a request. The first answer decides and is told so; everyone later is told that it did not."""
+    """Answer a request. The first answer decides and is told so; everyone later is told that it did not.
+
+    With `allow_session` a `pattern` may say what else is allowed for the rest of the session, for the same tool and
+    action. It must cover the request itself.
+    """
     workspace = workspace_of(state, workspace_id)
     match data.action:
         case "allow" | "allow_session" | "deny":
-            return Resolved(await workspace.desk.resolve(data.permission.id, data.action, by_of(request)))
+            by = by_of(request)
+            return Resolved(await workspace.desk.resolve(data.permission.id, data.action, by, data.pattern))
         case _:
             raise BadRequest("action must be one of: allow, allow_session, deny.")
 

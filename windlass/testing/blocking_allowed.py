@@ -15,8 +15,10 @@ ALLOWED = {
     "app.py:Server._stop": _STOP,
     "server/listener.py:Listener.stop": _STOP,
     "server/tokens.py:TokenStore.refresh": _TOKENS,
+    "server/peers.py:_parent": "a line that the kernel makes up on the spot; no disk is behind it",
     "guardian/handle.py:_start_process": _GUARDIAN,
     "guardian/handle.py:_Link._notice_end": "its other end is closed, so it is ending or has ended",
+    "tools/searching/search.py:_start": "a millisecond or two; in a thread, a cancel could lose the child",
     "app.py:Server._reload": "one small file of the owner's, when the owner asks for it",
     "engine/runner.py:Runner._judge": "the lines of our own source that a traceback shows: only when we have a bug",
 }

@@ -23,6 +23,10 @@ IMPORTANT = (
     "a permission expired unattended",
     "a permission granted by an earlier answer",
     "a permission withdrawn",
+    "a question answered",
+    "a question canceled",
+    "a question expired",
+    "a question withdrawn",
     "a queue was full",
     "a reader fell behind the tail",
     "a repeated run_id while the first was in flight",
@@ -38,6 +42,8 @@ IMPORTANT = (
     "an agent was cancelled at work",
     "an answer came after the withdrawal",
     "an answer lost to another",
+    "an answer to a question came too late",
+    "an answer to a question did not fit",
     "an executor was abandoned",
     "the log was trimmed",
     "the server was drained under a run",
@@ -60,6 +66,8 @@ def branches(history: History, records: Records) -> Counter[str]:
         for stored in ledger.facts:
             if stored.row.kind == "permission_notification":
                 counted[_permission(stored.body)] += 1
+            elif stored.row.kind == "question_batch_notification":
+                counted[f"a question {stored.body['outcome']}"] += 1
     for connection in history.connections:
         carried = [connection.greeting, *(chunk.data for chunk in connection.chunks)]
         counted["a reset was sent"] += sum(data.count(b'{"type":"reset"') for data in carried)
@@ -142,6 +150,8 @@ def _count_ask(counted: Counter[str], history: History, ask: Ask, records: Recor
             _count_repetition(counted, history, ask)
         case "answer" if ask.answer is False:
             _count_loser(counted, history, ask)
+        case "answer_questions" if ask.answer is False:
+            counted["an answer to a question came too late"] += 1
         case "cancel_run" if ask.status == "answered":
             record = records.find(ask.arguments["workspace"], ask.arguments["run_id"], ask.answered)
             if record is not None and record.created.at > ask.asked:
@@ -156,6 +166,7 @@ _REFUSALS = {
     "Conflict: This run_id was used": "a repeated run_id with another body",
     "TooMany: This session already has": "a queue was full",
     "Unavailable: This server is leaving": "a create was refused by a server that leaves",
+    "Invalid: responses": "an answer to a question did not fit",
 }
 
 

@@ -1,5 +1,7 @@
 """Conversations, checked: whatever happened to its runs, what is on disk can be sent to any model (I7, B19)."""
 
+from typing import Any
+
 from windlass.testing.history import History
 from windlass.testing.ledger import Ledger
 from windlass.testing.run_record import MessageRecord, Records, RunRecord, conversation
@@ -23,6 +25,7 @@ def check_conversations(history: History, records: Records) -> None:
             _check_calls(history, session, messages)
             if stored.body["message_count"] != len(messages):
                 history.violate("B19", f"{session} says {stored.body['message_count']} messages, has {len(messages)}")
+            _check_summary(history, stored.body, messages)
             if stored.body["is_busy"]:
                 history.violate("B29", f"{session} is called busy, and nothing runs")
             for record in records.of_session(ledger.id, session):
@@ -34,6 +37,8 @@ def _check_calls(history: History, session: str, messages: list[MessageRecord]) 
     waiting: set[str] = set()
     for record in messages:
         message = record.message
+        if message.is_open:
+            history.violate("I7", f"{session}: {message.id} was never finished")
         if message.role == "tool":
             for part in message.parts:
                 if isinstance(part, ToolResult):
@@ -44,10 +49,19 @@ def _check_calls(history: History, session: str, messages: list[MessageRecord]) 
         if waiting:
             history.violate("I7", f"{session}: {message.role} {message.id} speaks while {waiting} have no result")
         waiting = {call.id for call in message.tool_calls}
-        if message.role == "assistant" and message.finish is None:
-            history.violate("I7", f"{session}: {message.id} was never finished")
     if waiting:
         history.violate("I7", f"{session}: {waiting} never got a result")
+
+
+def _check_summary(history: History, session: dict[str, Any], messages: list[MessageRecord]) -> None:
+    """The session names the newest summary that ended well, and no other message (B16)."""
+    whole = [
+        record.message.id
+        for record in messages
+        if record.message.is_summary_message and (finish := record.message.finish) and finish.reason == "end_turn"
+    ]
+    if session["summary_message_id"] != (whole[-1] if whole else ""):
+        history.violate("B16", f"{session['id']} names {session['summary_message_id']!r} as its summary, has {whole}")
 
 
 def _check_run(

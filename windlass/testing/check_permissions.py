@@ -1,13 +1,18 @@
 """Permissions, checked: asked once, settled once, by the one who was told so; no tool runs without one (I9-I11)."""
 
 from collections import Counter
+from fnmatch import fnmatchcase
+
+import msgspec
 
 from windlass.testing.history import Ask, History
 from windlass.testing.ledger import Ledger, Stored
 from windlass.testing.run_record import Records
+from windlass.wire.permissions import PermissionPrivate
 
-_SILENT_TOOLS = ("view",)  # allowed by a rule: nothing is asked, nothing is written
+_ALLOWED_TOOLS = ("view",)  # by a rule: nobody is asked, but that it was allowed is on disk
 _FORBIDDEN_TOOLS = ("forbidden",)  # denied by a rule, whatever else was granted
+_decode = msgspec.json.Decoder(PermissionPrivate).decode
 
 
 def check_permissions(history: History, records: Records) -> None:
@@ -97,23 +102,30 @@ def _check_tools(history: History) -> None:
             history.violate("I5", f"a tool ran in a run that was told to stop: {step}")
         _, tool, resource = asked[step.detail].detail.split(maxsplit=2)
         decisions = [stored for stored in notifications.get(step.detail, []) if stored.at < step.at]
-        if tool in _SILENT_TOOLS:
-            continue
         if tool in _FORBIDDEN_TOOLS:
             history.violate("I10", f"{step} ran, which a rule forbids")
         if [stored.body["outcome"] for stored in decisions] != ["granted"]:
             history.violate("I10", f"{step} ran after {[stored.body['outcome'] for stored in decisions]}")
+        elif (decisions[0].body["by"]["name"] == "policy") != (tool in _ALLOWED_TOOLS):
+            history.violate("I10", f"{step} ran by a rule that there is not")
         elif decisions[0].body["by"]["name"] == "grant" and not _was_granted(history, decisions[0], tool, resource):
             history.violate("I10", f"{step} ran by a grant that nobody gave")
 
 
 def _was_granted(history: History, used: Stored, tool: str, resource: str) -> bool:
-    """Whether someone allowed exactly this for the rest of this session, before it was used."""
+    """Whether someone allowed this for the rest of this session, before it was used: exactly, or by the pattern that is
+    said to cover it."""
     line = _lineage(history.ledgers[used.row.workspace], used.row.session)
-    grant = f'"tool":"{tool}","action":"execute","resource":"{resource}","granted":true'.encode()
+    pattern = used.body["pattern"]
+    if pattern and not fnmatchcase(resource, pattern):
+        return False
     for stored in history.ledgers[used.row.workspace].facts[: used.row.seq - 1]:
         row = stored.row
-        if row.kind == "permission_notification" and row.session in line and grant in (row.private or b""):
+        if row.kind != "permission_notification" or row.session not in line or row.private is None:
+            continue
+        grant = _decode(row.private)
+        same = pattern == grant.pattern if pattern else resource == grant.resource and not grant.pattern
+        if grant.granted and (grant.tool, grant.action) == (tool, "execute") and same:
             return True
     return False
 

@@ -88,7 +88,8 @@ def _check_silence(history: History, record: RunRecord) -> None:
     for stored in record.facts:
         if stored.row.seq <= flagged.stored.row.seq or stored.row.kind == "run":
             continue
-        outcome = stored.body.get("outcome") if stored.row.kind == "permission_notification" else ""
+        ends = ("permission_notification", "question_batch_notification")
+        outcome = stored.body.get("outcome") if stored.row.kind in ends else ""
         if outcome not in ("", "withdrawn"):
             history.violate("I5", f"{record} was cancelled at #{flagged.stored.row.seq}, and then came {stored}")
         if outcome == "" and stored.row.time != terminal.stored.row.time:

@@ -101,6 +101,7 @@ class _Checked:
         """What it says is open is what was open at its head (B24)."""
         runs: dict[str, Any] = {}
         permissions: dict[str, Any] = {}
+        questions: dict[str, Any] = {}
         for stored in self._ledger.facts[: hello["head"]]:
             kind, body = stored.row.kind, stored.body
             if kind == "run":
@@ -111,7 +112,11 @@ class _Checked:
                 permissions[body["id"]] = body
             elif kind == "permission_notification" and body["outcome"] != "asked":
                 permissions.pop(body["id"], None)
-        for name, expected in (("runs", runs), ("permissions", permissions)):
+            elif kind == "question_batch_request":
+                questions[body["id"]] = body
+            elif kind == "question_batch_notification":
+                questions.pop(body["batch_id"], None)
+        for name, expected in (("runs", runs), ("permissions", permissions), ("questions", questions)):
             if {body["id"]: body for body in hello[name]} != expected:
                 raise StreamViolation("B24", f"hello at #{hello['head']} has {name} {hello[name]}, not {expected}")
 

@@ -12,6 +12,7 @@ from windlass.testing.check_cancels import check_cancels
 from windlass.testing.check_conversations import check_conversations
 from windlass.testing.check_families import check_families
 from windlass.testing.check_permissions import check_permissions
+from windlass.testing.check_questions import check_questions
 from windlass.testing.check_reads import check_reads
 from windlass.testing.check_runs import check_runs
 from windlass.testing.check_streams import check_streams
@@ -27,6 +28,7 @@ def check(history: History, records: Records) -> None:
     check_families(history, records)
     check_conversations(history, records)
     check_permissions(history, records)
+    check_questions(history, records)
     check_streams(history)
     check_reads(history)
 

@@ -12,7 +12,7 @@ from windlass.journal.records import FactRow, NewWorkspace, Record, Trim
 from windlass.testing.ledger import Floor, Ledger, Stored
 
 AskStatus = Literal["pending", "answered", "refused", "given up", "lost"]
-StepKind = Literal["model", "ask", "tool", "agent", "end"]
+StepKind = Literal["model", "ask", "tool", "agent", "question", "end"]
 
 
 class Violation(NamedTuple):

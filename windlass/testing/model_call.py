@@ -33,6 +33,11 @@ class ModelCall:
         """The connection it came on, while that is open."""
         return self._http_request.transport
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether anything was answered yet."""
+        return self._stream is not None
+
     async def say(self, text: str) -> None:
         await self._delta({"content": text})
 

@@ -10,7 +10,7 @@ answers by itself: `f(request)` returns the steps of a script's reply. Every wai
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from typing import Any, Self, assert_never
 
@@ -25,11 +25,22 @@ from windlass.wire.model import Chunk, FinishChunk, ModelError, ReasoningChunk, 
 
 Reply = list[dict[str, Any]]
 ReplyFunction = Callable[[dict[str, Any]], Reply]
-_REASONS = {"tool_use": "tool_calls", "max_tokens": "length", "content_filter": "content_filter"}
 
 
 class ModelServer:
-    """Listens on a free loopback port while entered. Leaving drops every call that is still open."""
+    """Listens on a free loopback port while entered. Leaving drops every call that is still open.
+
+    A server of another wire is a subclass with its own `path`, `call_type` and `reasons` (our words to the wire's).
+    """
+
+    path = "/v1/chat/completions"
+    call_type: type[ModelCall] = ModelCall
+    reasons: Mapping[str, str] = {
+        "end_turn": "stop",
+        "tool_use": "tool_calls",
+        "max_tokens": "length",
+        "content_filter": "content_filter",
+    }
 
     def __init__(self, wait_seconds: float = 10.0) -> None:
         self._wait_seconds = wait_seconds
@@ -42,7 +53,7 @@ class ModelServer:
 
     async def __aenter__(self) -> Self:
         application = web.Application(client_max_size=limits.REQUEST_BODY_BYTES * 4)
-        application.router.add_post("/v1/chat/completions", self._answer)
+        application.router.add_post(self.path, self._answer)
         application.router.add_get("/v1/models", self._list_models)
         # handler_cancellation: how a handler learns that its client has gone, which is what `closed` reports.
         self._runner = web.AppRunner(application, handler_cancellation=True, shutdown_timeout=0.1, access_log=None)
@@ -82,7 +93,7 @@ class ModelServer:
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         body = msgspec.json.decode(await request.read(), type=dict[str, Any])
-        call = ModelCall(request, body, self._wait_seconds)
+        call = self.call_type(request, body, self._wait_seconds)
         del self.requests[: -limits.TEST_MODEL_CALLS]
         self.requests.append(body)
         self._open.add(call)
@@ -117,7 +128,7 @@ class ModelServer:
             case ToolCallChunk():
                 await call.tool_piece(chunk.index, chunk.input, id=chunk.id, name=chunk.name)
             case FinishChunk():
-                await call.end(_REASONS.get(chunk.reason, "stop"))
+                await call.end(self.reasons.get(chunk.reason, self.reasons["end_turn"]))
             case UsageChunk():
                 await call.event({"choices": [], "usage": msgspec.to_builtins(chunk.usage)})
             case _:

@@ -18,6 +18,7 @@ from typing import Any
 
 import aiohttp
 
+from windlass.testing import canary
 from windlass.testing.stem import Forked, Stem
 from windlass.testing.watched_program import SIGN
 
@@ -42,6 +43,7 @@ class ServerProcess:
         self._ready_file = directory / "ready.json"
         self._process: subprocess.Popen[bytes] | Forked | None = None
         directory.mkdir(parents=True, exist_ok=True)
+        canary.check_config(config)
         self.config_file.write_text(config)
 
     @property
@@ -63,6 +65,7 @@ class ServerProcess:
 
     def _launch(self, argv: list[str], environment: dict[str, str]) -> "subprocess.Popen[bytes] | Forked":
         plain = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
+        environment = {**canary.ENVIRONMENT, **environment}
         # What the interpreter and the loader are told, they must be told at the start of a program.
         is_plain = self.program != "windlass" and not any(name.startswith(("PYTHON", "LD_")) for name in environment)
         with self.log_file.open("ab") as log:
@@ -88,6 +91,7 @@ class ServerProcess:
         await until(lambda: process.poll() is not None, "the server has ended", seconds)
         blocking = [line for line in self.log().splitlines() if line.startswith(SIGN)]
         assert not blocking, "\n".join(blocking)
+        canary.check_files(self.log_file, self.data_dir)
         return process.returncode or 0
 
     async def stop(self) -> int:
@@ -139,6 +143,7 @@ class Api:
             headers.setdefault("Content-Type", "application/json")
         async with self._session.request(method, self.address(path), headers=headers, **options) as response:
             text = await response.text()
+            canary.check_text(text, f"the answer to {method} {path}")
             return response.status, json.loads(text) if text else None
 
     async def ok(self, method: str, path: str, body: Any = None) -> Any:
@@ -272,6 +277,7 @@ class EventTap:
             self._changed.set()
 
     def _take(self, block: str) -> None:
+        canary.note_text(block, "an event")
         lines = block.split("\n")  # not splitlines: text may hold characters that Python takes for line ends
         fields = dict(line.split(": ", 1) for line in lines if not line.startswith(":"))
         self.comments += [line for line in lines if line.startswith(":")]
@@ -340,5 +346,5 @@ def openai_config(url: str, **sections: str) -> str:
     extra = "\n".join(f"[{name}]\n{body}" for name, body in sections.items())
     return (
         'model = "fake/test-model"\n[providers.fake]\ntype = "openai"\n'
-        f'base_url = "{url}"\napi_key = "not-a-real-key"\n{extra}\n'
+        f'base_url = "{url}"\napi_key = "{canary.KEY}"\n{extra}\n'
     )

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-_FIELDS = {"text": "text", "reasoning": "thinking", "tool_call": "input"}
+_FIELDS = {"text": "text", "reasoning": "thinking", "tool_call": "input", "tool_result": "content"}
 
 
 class TextViolation(Exception):
@@ -22,7 +22,7 @@ class ShownText:
     def fact(self, message: dict[str, Any], catching_up: bool) -> None:
         """A numbered message replaces everything. At the head it holds exactly what the pieces before it made."""
         new, known = texts(message), self._texts.get(message["id"])
-        is_reset = not message["parts"]  # a model's connection broke, and the answer starts again
+        is_reset = not message["parts"]  # it starts again: a connection broke, or a result is not what was shown of it
         if known is not None and not catching_up and not is_reset:
             same = new[: len(known)] == known if self._deltas else grew(known, new)
             if not same:

@@ -148,6 +148,7 @@ class SimClient(SimRequests):
                 cursor,
                 deltas,
                 self._on_question,
+                self._on_batch,
                 lambda: self._server.is_leaving,
             )
         except WindlassError:

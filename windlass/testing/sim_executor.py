@@ -10,10 +10,12 @@ import random
 from typing import Literal, TypeVar
 
 from windlass.testing.history import StepKind
+from windlass.testing.sim_work import SimWork
 from windlass.testing.sim_world import World
-from windlass.wire.delegation import CancelAgent, StartAgent, SteerAgent, WaitForAgents
+from windlass.wire.delegation import AskQuestions, CancelAgent, StartAgent, SteerAgent, WaitForAgents
 from windlass.wire.execution import Cancel, Events, PermissionAsk, RunOutcome, RunSpec, Steer
 from windlass.wire.messages import ToolCall, ToolCallData, ToolResult, ToolResultData
+from windlass.wire.questions import Question
 from windlass.wire.run_events import (
     Delta,
     FileWritten,
@@ -53,6 +55,7 @@ _TOOLS = ("bash", "bash", "edit", "view", "forbidden")
 _RESOURCES = ("make", "make test")
 _THINKING_SECONDS = 3.0  # longer than anything else: only a cancel that reaches the model ends it sooner
 _STUBBORN_SECONDS = 4.0  # longer than a run is given to stop, shorter than a simulation waits for its end
+QUESTION = Question("q1", "yes_no", "Go on?")
 Result = TypeVar("Result")
 
 
@@ -88,6 +91,9 @@ class _Played:
         self._cancel = cancel
         self._temper = rng.choice(_TEMPERS)
         self._steps = rng.choice((1, 1, 2, 3))
+        self._curious = random.Random(f"{world.seed} {spec.run_id} {world.history.life} questions")
+
+        self._work = SimWork(world, spec, events, lambda: self.note("model", "called")) if world.works else None
 
     def note(self, kind: StepKind, detail: str) -> None:
         self._world.history.stepped(self._spec.session_id, self._spec.run_id, kind, detail, self._cancel.requested)
@@ -123,6 +129,11 @@ class _Played:
 
     async def _all_steps(self) -> RunOutcome:
         number = 0
+        if self._work is not None:
+            self._work.begin()
+            if self._spec.purpose == "summarize":
+                await self._work.sum_up()
+                return await self._end()
         while True:
             number += 1
             self._take_steers()
@@ -132,6 +143,8 @@ class _Played:
                 await self._run_tools(calls)
                 continue
             if not self._take_steers():
+                if self._work is not None and self._work.ends_with_a_summary:
+                    await self._work.sum_up()
                 return await self._end()
 
     async def _end(self) -> RunOutcome:
@@ -201,6 +214,8 @@ class _Played:
     # -- the tools ----------------------------------------------------------------------------------------------------
 
     async def _run_tools(self, calls: list[ToolCallData]) -> None:
+        if self._world.asks_questions and self._curious.random() < 0.5:
+            await self._ask_people()
         if self._rng.random() < 0.2:
             await self._delegate()
         if len(calls) > 1 and self._rng.random() < 0.5:
@@ -242,13 +257,39 @@ class _Played:
         if rng.random() < 0.6:
             await delegate(WaitForAgents((), rng.choice(("all", "any")), rng.choice((0.05, 1.0))))
 
+    async def _ask_people(self) -> None:
+        """One question or two at once; now and then one that nobody could answer, or that is taken back."""
+        rng = self._curious
+        if rng.random() < 0.3:
+            await asyncio.gather(self._ask_one(), self._ask_one())
+            return
+        asking = asyncio.create_task(self._ask_one(), name=f"question of {self._spec.run_id}")
+        try:
+            await asyncio.wait({asking}, timeout=rng.choice((0.02, None, None, None)))
+        finally:
+            if not asking.done():
+                asking.cancel()
+        await asyncio.wait({asking})
+        if not asking.cancelled():
+            asking.result()
+
+    async def _ask_one(self) -> None:
+        id, questions = self._world.new_id("call"), (QUESTION,) if self._curious.random() < 0.9 else ()
+        reply = await self._events.delegate(AskQuestions(id, questions))
+        self.note("question", f"{id} {reply.outcome or 'refused'}")
+
     async def _run_tool(self, call: ToolCallData) -> None:
         verdict = await self._events.approve(self._ask(call.id, call.name))
         if verdict == "granted":
             self.note("tool", call.id)
             await self._pause()
-            if call.name == "edit":
+            if self._work is not None:
+                self._work.write()
+            elif call.name == "edit":
                 self._events.emit(FileWritten("main.py", "print()"))
+        if self._work is not None:
+            await self._work.result(call, verdict, verdict != "granted")
+            return
         result = ToolResultData(call.id, call.name, verdict, "", verdict != "granted")
         await self._events.durable(MessageStart(self._world.new_id("msg"), "tool", parts=[ToolResult(result)]))
 

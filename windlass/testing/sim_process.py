@@ -111,6 +111,8 @@ class SimProcess:
         for workspace in self._server.registry.workspaces:
             for permission_id in list(workspace.log.permissions):
                 await self._clients[0].answer(workspace, permission_id)
+            for batch_id in list(workspace.log.questions):
+                await self._clients[0].answer_batch(workspace, batch_id)
 
     def _all_caught_up(self) -> bool:
         return all(stream.is_caught_up for client in self._clients for stream in client.streams)

@@ -6,11 +6,13 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from windlass.engine import reading
+from windlass.engine.undo import undo
 from windlass.engine.workspace import Workspace
 from windlass.testing.sim_server import SimServer
 from windlass.testing.sim_world import World
 from windlass.wire.http import Prompt
 from windlass.wire.permissions import Action, By
+from windlass.wire.questions import QuestionResponse
 from windlass.wire.runs import OnBusy
 
 _ANSWER_PAUSES = (0.0, 0.0, 0.01, 0.02, 0.1)
@@ -18,6 +20,7 @@ _PATIENCE_SECONDS = 0.01
 _CREATE_HURRY = 0.12  # opening takes long, and who hangs up in the middle of it leaves something half done
 _ON_BUSY: tuple[OnBusy, ...] = ("enqueue", "enqueue", "enqueue", "steer", "steer", "interrupt", "reject")
 _ANSWERS: tuple[Action, ...] = ("allow", "allow", "allow_session", "deny")
+_PATTERNS = ("", "", "make*", "make test*")  # typed with "allow_session"; the last does not fit everything
 _MOST_SESSIONS = 3
 
 
@@ -31,6 +34,9 @@ class SimRequests:
         self._number = number
         self._lives = 1  # a retired client comes back under a new id
         self._rng = random.Random(f"{world.seed} client {number}")
+        self._curious = random.Random(f"{world.seed} client {number} questions")
+        self._typist = random.Random(f"{world.seed} client {number} patterns")
+        self._diligent = random.Random(f"{world.seed} client {number} work")
         self._hurry = 0.04  # how often it hangs up at once
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -92,6 +98,8 @@ class SimRequests:
     # -- runs ---------------------------------------------------------------------------------------------------------
 
     async def _prompt(self, path: str, workspace: Workspace) -> None:
+        if self._world.works and self._diligent.random() < 0.15:
+            self._spawn(self._errand(path, workspace))
         body = self._body(self._session(path))
         if self._rng.random() < 0.05 and body.run_id:
             self._spawn(self._send(workspace, body))
@@ -113,6 +121,34 @@ class SimRequests:
             body.run_id = self._world.new_id("own")
             self._world.prompts.append(body)
         return body
+
+    async def _errand(self, path: str, workspace: Workspace) -> None:
+        """Undo, sum up or look at the files of a session; or touch a file oneself."""
+        rng, by, id = self._diligent, self.by, self._session(path)
+        await asyncio.sleep(rng.choice(_ANSWER_PAUSES))
+        if self._server.closed:
+            return
+        match rng.choice(("undo", "undo", "undo", "undo", "summarize", "history", "touch")):
+            case "undo":
+                here = [writer for writer in self._world.writers if writer[0] in self._world.sessions[path]]
+                session, run_id = rng.choice(here[-2:] or [(id, self._run_id())])
+                await self._ask(
+                    "undo",
+                    lambda: undo(workspace, session, run_id, by),
+                    workspace=workspace.id,
+                    session=session,
+                    run_id=run_id,
+                )
+            case "summarize":
+                await self._ask(
+                    "summarize", lambda: workspace.errands.summarize(id, by), workspace=workspace.id, session=id
+                )
+            case "history":
+                await self._ask(
+                    "history", lambda: reading.file_history(workspace, id), workspace=workspace.id, session=id
+                )
+            case _:
+                self._world.files[f"{path}/main.py"] = self._world.new_id("typed").encode()
 
     async def _send(self, workspace: Workspace, body: Prompt) -> None:
         accepted = await self._ask(
@@ -167,7 +203,40 @@ class SimRequests:
             if permission_id in workspace.log.permissions or self._rng.random() < 0.3:
                 await self.answer(workspace, permission_id)
 
+    def _on_batch(self, batch_id: str) -> None:
+        self._world.batch_ids.append(batch_id)
+        if self._curious.random() < 0.6:
+            self._spawn(self._answer_batch_soon(batch_id))
+
+    async def _answer_batch_soon(self, batch_id: str) -> None:
+        await asyncio.sleep(self._curious.choice(_ANSWER_PAUSES))
+        for workspace in self._server.registry.workspaces:
+            if batch_id in workspace.log.questions or self._curious.random() < 0.3:
+                await self.answer_batch(workspace, batch_id)
+
+    async def answer_batch(self, workspace: Workspace, batch_id: str) -> None:
+        """Answer, in a way that fits or not, or decline: this one, or everything that waits."""
+        if self._server.closed:
+            return
+        desk, by, choice = workspace.questions, self.by, self._curious.random()
+        if choice < 0.2:
+            named = "" if choice < 0.05 else batch_id
+            await self._ask("cancel_questions", lambda: desk.cancel(named, by), workspace=workspace.id, batch=named)
+            return
+        fits = choice < 0.85
+        await self._ask(
+            "answer_questions",
+            lambda: desk.answer(batch_id, (QuestionResponse("q1", yes=True if fits else None),), by),
+            workspace=workspace.id,
+            batch=batch_id,
+            fits=fits,
+        )
+
     async def _answer(self, path: str, workspace: Workspace) -> None:
+        batches = list(workspace.log.questions) or self._world.batch_ids[-3:]
+        if batches and self._curious.random() < 0.5:
+            await self.answer_batch(workspace, self._curious.choice(batches))
+            return
         known = list(workspace.log.permissions) or self._world.permission_ids[-3:]
         if known:
             await self.answer(workspace, self._rng.choice(known))
@@ -176,12 +245,14 @@ class SimRequests:
         if self._server.closed:
             return
         action = self._rng.choice(_ANSWERS)
+        pattern = self._typist.choice(_PATTERNS) if action == "allow_session" else ""
         await self._ask(
             "answer",
-            lambda: workspace.desk.resolve(permission_id, action, self.by),
+            lambda: workspace.desk.resolve(permission_id, action, self.by, pattern),
             workspace=workspace.id,
             permission=permission_id,
             action=action,
+            pattern=pattern,
         )
 
     async def _skip(self, path: str, workspace: Workspace) -> None:

@@ -16,6 +16,7 @@ from windlass.journal.sqlite import SqliteBackend
 from windlass.testing.history import Ask
 from windlass.testing.seeded_writer import Crash, Fault, SeededWriter
 from windlass.testing.sim_executor import SimExecutor
+from windlass.testing.sim_work import SimRoot
 from windlass.testing.sim_world import CONFIG, GRACES, World
 
 Result = TypeVar("Result")
@@ -47,6 +48,7 @@ class SimServer:
             GRACES,
             world.new_id,
             self._in_thread,
+            open_root=lambda path: SimRoot(world, path),
         )
         self.registry = Registry(context, str(world.data_dir), lambda: self.on_idle())
 

@@ -17,6 +17,9 @@ _HELLO = re.compile(rb'^data: \{"type":"hello".*"epoch":"(\w+)","head":(\d+)', r
 _QUESTION = re.compile(rb'"type":"permission_request","payload":\{"type":"created","payload":\{"id":"(\w+)"')
 
 
+_BATCH = re.compile(rb'"type":"question_batch_request","payload":\{"type":"created","payload":\{"id":"(\w+)"')
+
+
 class SimStream:
     """One connection. `cursor` is what its client will come back with."""
 
@@ -29,6 +32,7 @@ class SimStream:
         cursor: Cursor | None,
         deltas: bool,
         on_question: Callable[[str], None],
+        on_batch: Callable[[str], None],
         may_close: Callable[[], bool],
     ) -> None:
         self.workspace = workspace
@@ -38,6 +42,7 @@ class SimStream:
         self._rng = rng
         self._slow = rng.random() < 0.25
         self._on_question = on_question
+        self._on_batch = on_batch
         self._may_close = may_close
         after, epoch = (None, "") if cursor is None else (cursor.seq, cursor.epoch)
         self._connection = Connection(client_id, workspace.id, after, epoch, deltas)
@@ -92,6 +97,8 @@ class SimStream:
             self.cursor = Cursor(found[1].decode(), int(found[2]))
         for question in _QUESTION.findall(data):
             self._on_question(question.decode())
+        for batch in _BATCH.findall(data):
+            self._on_batch(batch.decode())
 
     @property
     def is_caught_up(self) -> bool:

@@ -39,6 +39,7 @@ SMALL_LIMITS: dict[str, Any] = {
     "QUEUE_PER_SESSION": 4,
     "RUN_PROMPT_CHARACTERS": 8,
     "PENDING_PERMISSIONS": 5,
+    "PENDING_QUESTIONS": 3,
     "STREAMS_PER_CLIENT": 3,
     "CHECKPOINT_SECONDS": 0.05,
     "STOP_ASK_SECONDS": 0.3,
@@ -78,7 +79,13 @@ class World:
         self.sessions: dict[str, list[str]] = {str(path): [] for path in self.paths}
         self.prompts: list[Prompt] = []  # the newest last
         self.run_ids: list[str] = []
+        self.writers: list[tuple[str, str]] = []  # runs that wrote files, with their sessions
         self.permission_ids: list[str] = []
+        self.batch_ids: list[str] = []
+        # In half of the worlds: in the others, seeds that found something once still find it.
+        self.asks_questions = random.Random(f"{seed} questions").random() < 0.5
+        self.works = seed % 2 == 1  # for the same reason
+        self.files: dict[str, bytes] = {}  # by absolute path
         self._ids = 0
         self.data_dir.mkdir()
         for path in self.paths:

@@ -14,6 +14,8 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
+import time
 import traceback
 from collections.abc import Callable
 from typing import Any
@@ -48,10 +50,41 @@ class Stem:
             self._process = subprocess.Popen(argv, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
         self._ended: dict[int, int] = {}
 
-    def fork(self, argv: list[str], environment: dict[str, str], log: int) -> "Forked":
-        """A new process that runs the program with these arguments; its output goes to the descriptor `log`."""
+    def run(
+        self, argv: list[str], environment: dict[str, str], input: str = "", seconds: float = 60.0
+    ) -> "subprocess.CompletedProcess[str]":
+        """The program from its start to its end, as `subprocess.run` would do it."""
+        with tempfile.TemporaryFile() as stdin, tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
+            stdin.write(input.encode())
+            stdin.seek(0)
+            process = self.fork(argv, environment, stdout.fileno(), stderr.fileno(), stdin.fileno())
+            deadline = time.monotonic() + seconds
+            while process.poll() is None:
+                if time.monotonic() > deadline:
+                    process.kill()
+                    raise subprocess.TimeoutExpired(argv, seconds)
+                select.select([self._socket], [], [], 1.0)
+            stdout.seek(0)
+            stderr.seek(0)
+            texts = (stdout.read().decode(), stderr.read().decode())
+        return subprocess.CompletedProcess(argv, process.returncode or 0, *texts)
+
+    def fork(
+        self,
+        argv: list[str],
+        environment: dict[str, str],
+        output: int,
+        errors: int | None = None,
+        input: int | None = None,
+    ) -> "Forked":
+        """A new process that runs the program with these arguments, on these descriptors (of which it gets copies).
+
+        Errors go where the output goes, and there is nothing to read, unless something else is said.
+        """
         request = msgspec.json.encode(Request(argv, environment, os.getcwd()))
-        socket.send_fds(self._socket, [request], [log])
+        with open(os.devnull, "rb") as nothing:
+            standard = [nothing.fileno() if input is None else input, output, output if errors is None else errors]
+            socket.send_fds(self._socket, [request], standard)
         while not (reply := self._receive(_FORK_SECONDS)).forked:
             pass
         return Forked(self, reply.forked)
@@ -117,25 +150,26 @@ def main(descriptor: int, program: str) -> None:
             code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
             link.send(msgspec.json.encode(Reply(ended=pid, code=code)))
         if link in ready:
-            packet, descriptors, _, _ = socket.recv_fds(link, _PACKET_BYTES, 1)
+            packet, descriptors, _, _ = socket.recv_fds(link, _PACKET_BYTES, 3)
             if not packet:
                 return
             request = msgspec.json.decode(packet, type=Request)
             pid = os.fork()
             if pid == 0:
                 link.close()
-                _become(request, descriptors[0], start)
-            os.close(descriptors[0])
+                _become(request, descriptors, start)
+            for descriptor in descriptors:
+                os.close(descriptor)
             watched[os.pidfd_open(pid)] = pid
             link.send(msgspec.json.encode(Reply(forked=pid)))
 
 
-def _become(request: Request, log: int, start: Callable[[], Any]) -> None:
+def _become(request: Request, standard: list[int], start: Callable[[], Any]) -> None:
     """Be the new process: never returns."""
     code = 1
     try:
-        for target in (1, 2):
-            os.dup2(log, target)
+        for target, descriptor in enumerate(standard):
+            os.dup2(descriptor, target)
         os.closerange(3, 64)
         os.chdir(request.directory)
         os.environ.clear()

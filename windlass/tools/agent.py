@@ -36,6 +36,7 @@ _NOUNS = {
     "steer": "agent",
     "cancel": "agent",
 }
+_AT_WORK = ("accepted", "queued", "running", "waiting")  # states of an agent that has not ended its run
 Delegate = Callable[[AgentsRequest], Awaitable[OwnerReply]]
 Action = Literal["start", "wait", "list", "message", "steer", "cancel"]
 
@@ -102,6 +103,7 @@ class AgentPlan:
         return ToolOutput(
             told(reply.agents) or "You have no agents.",
             metadata=msgspec.json.encode([msgspec.structs.replace(agent, text="") for agent in reply.agents]).decode(),
+            goes_on=any(agent.state in _AT_WORK for agent in reply.agents),
         )
 
 

@@ -10,11 +10,22 @@ Arguments = TypeVar("Arguments", bound=msgspec.Struct)
 
 
 def schema_of(arguments: type[msgspec.Struct]) -> dict[str, Any]:
-    """The JSON schema of a flat struct, as one object: providers do not follow a `$ref` at the top."""
+    """The JSON schema of a struct, as one object: providers do not follow a `$ref` at the top, and some follow none."""
     _, components = msgspec.json.schema_components([arguments])
-    schema: dict[str, Any] = dict(components[arguments.__name__])
-    schema.pop("title", None)
+    schema: dict[str, Any] = _whole(components[arguments.__name__], components)
     return schema
+
+
+def _whole(schema: Any, components: dict[str, Any]) -> Any:
+    """The schema with each reference replaced by what it refers to. A struct cannot hold itself: no tool needs that."""
+    if isinstance(schema, list):
+        return [_whole(part, components) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema:
+        return _whole(components[schema["$ref"].rpartition("/")[2]], components)
+    named = schema.get("type") == "object" and "properties" in schema
+    return {key: _whole(part, components) for key, part in schema.items() if not (named and key == "title")}
 
 
 def read_arguments(raw: dict[str, Any], arguments: type[Arguments]) -> Arguments:

@@ -9,6 +9,7 @@ import errno
 import fcntl
 import os
 import threading
+import time
 import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -18,6 +19,9 @@ from windlass import limits
 from windlass.tools.beneath import enter_beneath, open_beneath
 from windlass.tools.regular import check_regular, present, read, replace
 from windlass.wire.tools import ToolError
+
+# O_NONBLOCK: what has become a FIFO since we looked would otherwise make us wait for a writer, for ever.
+_READ_PLAINLY = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class WorkspaceRoot:
@@ -42,10 +46,7 @@ class WorkspaceRoot:
     @contextmanager
     def _directory(self) -> Iterator[int]:
         """A descriptor of one's own: the number of a closed one may already be another directory's."""
-        with self._using:
-            if self._descriptor < 0:
-                raise ToolError("The workspace is closed.")
-            descriptor = os.dup(self._descriptor)
+        descriptor = self.duplicate()
         try:
             yield descriptor
         finally:
@@ -55,10 +56,8 @@ class WorkspaceRoot:
     def _alone(self) -> Iterator[None]:
         """Keep out whoever else edits this workspace through us: another run, in this process or in a worker."""
         with self._directory() as descriptor:
-            # Held by the open directory, which the copies share: it must be let go by name. Where the file system has
-            # no such locks, edits of two processes in the same instant stay unguarded, as they are against any editor.
-            with suppress(OSError):
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            # Held by the open directory, which the copies share: it must be let go by name.
+            _lock(descriptor)
             try:
                 yield
             finally:
@@ -125,7 +124,37 @@ class WorkspaceRoot:
             finally:
                 os.close(descriptor)
 
+    def duplicate(self) -> int:
+        """The directory's descriptor, to be handed to a process that searches below it; the caller closes it."""
+        with self._using:
+            if self._descriptor < 0:
+                raise ToolError("The workspace is closed.")
+            return os.dup(self._descriptor)
+
     # -- writing --------------------------------------------------------------------------------------------------
+
+    def read_to_change(self, path: str) -> bytes | None:
+        """What is there now (None: nothing), if `replace_bytes` could take it; else ToolError.
+
+        No symlink is followed, as none is when it is written: people would be asked for what is never done.
+        """
+        parent, _, name = self.check_writable(path).rpartition("/")
+        with self._directory() as root, _explained(path):
+            try:
+                directory = enter_beneath(root, parent)
+            except FileNotFoundError:
+                return None
+            try:
+                if present(directory, name, path) is None:
+                    return None
+                descriptor = os.open(name, _READ_PLAINLY, dir_fd=directory)
+                try:
+                    check_regular(os.fstat(descriptor), path)
+                    return read(descriptor, path, limits.FILE_READ_BYTES)
+                finally:
+                    os.close(descriptor)
+            finally:
+                os.close(directory)
 
     def write_bytes(self, path: str, content: bytes) -> None:
         """Replace or create a regular file, whole or not at all, making missing directories."""
@@ -170,6 +199,25 @@ class WorkspaceRoot:
             # A hook or a config there is code that runs with the user's next git command (A23).
             raise ToolError(f"{path} belongs to git itself and is not written by tools. Use git commands instead.")
         return inside
+
+
+def _lock(directory: int) -> None:
+    """Wait for our turn, but not for ever: any program can lock a directory and keep it.
+
+    Then, and where the file system has no such locks, edits of two processes in the same instant stay unguarded, as
+    they are against any editor.
+    """
+    deadline = time.monotonic() + limits.EDIT_TURN_SECONDS
+    while True:
+        try:
+            fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                return
+            time.sleep(0.005)
+        except OSError:
+            return
 
 
 def _check_text(path: str) -> None:

@@ -5,10 +5,10 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from windlass import limits
 from windlass.tools.arguments import read_arguments, schema_of
-from windlass.tools.change import Change, ChangePlan, encode, plan_change
+from windlass.tools.change import Change, ChangePlan, current_content, encode, plan_change
 from windlass.tools.files import WorkspaceRoot
+from windlass.tools.read_files import ReadFiles
 from windlass.wire.tools import ToolError
 
 
@@ -20,21 +20,24 @@ class WriteArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Write:
     name = "write"
     description = (
-        "Create a file of the workspace, or replace all of its content. Missing directories are made. To change a part "
-        "of a file use `edit`. Does not write through symbolic links and not into .git."
+        "Create a file of the workspace, or replace all of its content. Missing directories are made. A file that "
+        "exists must have been viewed first and not have changed since. To change a part of a file use `edit`. Does "
+        "not write through symbolic links and not into .git."
     )
     schema = schema_of(WriteArguments)
     read_only = False
 
-    def __init__(self, root: WorkspaceRoot) -> None:
+    def __init__(self, root: WorkspaceRoot, known: ReadFiles) -> None:
         self._root = root
+        self._known = known
 
     def plan(self, arguments: dict[str, Any], tool_call_id: str) -> ChangePlan:
         wanted = read_arguments(arguments, WriteArguments)
-        path = self._root.check_writable(wanted.file_path)
-        before = self._root.read_if_exists(path, limits.FILE_READ_BYTES)
+        path, before = current_content(self._root, self._known, wanted.file_path)
         after = encode(wanted.content, "content")
         if before == after:
             raise ToolError(f"{path} already has exactly this content.")
         change = Change(path, before, after)
-        return plan_change(self._root, change, tool_name=self.name, tool_call_id=tool_call_id, action="write")
+        return plan_change(
+            self._root, self._known, change, tool_name=self.name, tool_call_id=tool_call_id, action="write"
+        )

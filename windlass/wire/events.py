@@ -5,6 +5,7 @@ from typing import Any, Literal
 import msgspec
 
 from windlass.wire.permissions import By, PermissionRequest
+from windlass.wire.questions import QuestionBatch
 from windlass.wire.runs import Run
 
 Change = Literal["created", "updated", "deleted"]
@@ -63,7 +64,7 @@ class Hello(msgspec.Struct):
     floor: int
     runs: list[Run]
     permissions: list[PermissionRequest]
-    questions: list[Any]
+    questions: list[QuestionBatch]
 
 
 class MessageDelta(msgspec.Struct, omit_defaults=True):

@@ -12,16 +12,17 @@ import msgspec
 from windlass.wire.delegation import OwnerReply, OwnerRequest
 from windlass.wire.messages import Message
 from windlass.wire.run_events import RunEvent
-from windlass.wire.runs import Attachment
+from windlass.wire.runs import Attachment, Purpose
 
-Purpose = Literal["prompt", "summarize", "shell"]  # answer it, sum the conversation up, run it as a command
+COMMAND_MARK = "! "  # the prompt of a run whose purpose is "shell": this, and the command a person typed
 
 
 class RunSpec(msgspec.Struct, frozen=True):
     """Everything an executor is told. `messages` is the conversation so far; its last one is the prompt.
 
     `roles` are those of the sessions from the root's first sub-agent down to this one: none for a top-level run.
-    `plan`: only tools that change nothing. `wants_title`: the session has no name yet.
+    `plan`: only tools that change nothing. `wants_title`: the session has no name yet. `term_width`: columns of the
+    terminal a command was typed in.
     """
 
     run_id: str
@@ -37,6 +38,7 @@ class RunSpec(msgspec.Struct, frozen=True):
     purpose: Purpose = "prompt"
     plan: bool = False
     wants_title: bool = False
+    term_width: int = 0
 
 
 class RunOutcome(msgspec.Struct, frozen=True):
@@ -56,6 +58,7 @@ class PermissionAsk(msgspec.Struct, frozen=True):
     """What a tool is about to do, said before it does it.
 
     `resource` is the exact thing acted on (a path, a whole command line): a grant covers that and nothing wider.
+    `read_only`: it changes nothing, so that it may also be done in plan mode.
     """
 
     tool_call_id: str
@@ -66,6 +69,7 @@ class PermissionAsk(msgspec.Struct, frozen=True):
     resource: str
     params: dict[str, Any] = {}
     confined: bool = False
+    read_only: bool = False
 
 
 Verdict = Literal["granted", "denied", "withdrawn", "expired"]

@@ -12,7 +12,7 @@ import msgspec
 from windlass.wire.delegation import OwnerReply, OwnerRequest
 from windlass.wire.execution import SteerMessage, Verdict
 from windlass.wire.run_events import RunEvent
-from windlass.wire.runs import Attachment
+from windlass.wire.runs import Attachment, Purpose
 
 SUBPROTOCOL = "windlass.1"
 VERSION = 1
@@ -64,6 +64,9 @@ class RunFrame(OfRun, tag="run", frozen=True, kw_only=True):
     model: str = ""
     attachments: list[Attachment] = []
     steering: list[SteerMessage] = []  # what waits for its first step boundary
+    purpose: Purpose = "prompt"
+    plan: bool = False
+    wants_title: bool = False
 
 
 class CancelFrame(OfRun, tag="cancel", frozen=True, kw_only=True):
@@ -118,6 +121,7 @@ class ApprovalBody(msgspec.Struct, omit_defaults=True, frozen=True):
     params: dict[str, Any] = {}
     path: str = ""
     confined: bool = False
+    read_only: bool = False
 
 
 class ApprovalRequest(OfRun, tag="approval_request", frozen=True, kw_only=True):

@@ -114,6 +114,49 @@ class RunStateBody(msgspec.Struct):
     state: RunState
 
 
+class Undo(msgspec.Struct):
+    run_id: str
+
+
+class NotRestored(msgspec.Struct):
+    path: str
+    reason: str
+
+
+class Undone(msgspec.Struct):
+    """The files that are again what they were before the run, and those that are not, with why. A file that is already
+    as it was is in neither list."""
+
+    restored: list[str]
+    refused: list[NotRestored]
+
+
+class PlanMode(msgspec.Struct):
+    plan: bool
+
+
+class Summarized(msgspec.Struct):
+    """`message_id` is the message that stands for everything before it from now on; `summary` is its text."""
+
+    run_id: str
+    message_id: str
+    summary: str
+
+
+class ShellRequest(msgspec.Struct):
+    """`term_width`: columns of the terminal the command was typed in; 0 when that is not known."""
+
+    command: str
+    term_width: int = 0
+
+
+class ShellOutput(msgspec.Struct):
+    """`exit_code` is negative when a signal ended the command."""
+
+    output: str
+    exit_code: int
+
+
 class AgentInfo(msgspec.Struct):
     is_busy: bool
     is_ready: bool
@@ -131,9 +174,12 @@ class PermissionId(msgspec.Struct):
     id: str
 
 
-class Grant(msgspec.Struct):
+class Grant(msgspec.Struct, omit_defaults=True):
+    """`pattern`: with `allow_session`, what is allowed for the rest of the session beside the request itself."""
+
     permission: PermissionId
     action: str
+    pattern: str = ""
 
 
 class Resolved(msgspec.Struct):

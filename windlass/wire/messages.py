@@ -32,6 +32,8 @@ class ToolCallData(msgspec.Struct, omit_defaults=True):
 
 
 class ToolResultData(msgspec.Struct, omit_defaults=True):
+    """`unfinished`: the tool is still at work, and `content` is what it has shown so far. Never so in a fact."""
+
     tool_call_id: str
     name: str
     content: str
@@ -39,6 +41,7 @@ class ToolResultData(msgspec.Struct, omit_defaults=True):
     is_error: bool
     data: str = ""
     mime_type: str = ""
+    unfinished: bool = False
 
 
 class FinishData(msgspec.Struct, omit_defaults=True):
@@ -120,6 +123,13 @@ class Message(msgspec.Struct, omit_defaults=True):
             if isinstance(part, Finish):
                 return part.data
         return None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is still being written: an answer without its end, a result of a tool that is still at work."""
+        if self.role == "tool":
+            return not self.parts or any(isinstance(part, ToolResult) and part.data.unfinished for part in self.parts)
+        return self.role == "assistant" and self.finish is None
 
     @property
     def text(self) -> str:

@@ -30,17 +30,23 @@ class PermissionRequest(msgspec.Struct):
 
 
 class PermissionPrivate(msgspec.Struct, omit_defaults=True):
-    """The exact thing that was asked for: what a session grant is keyed by. `granted`: remember it for the session."""
+    """The exact thing that was asked for: what a session grant is keyed by. `granted`: remember it for the session, or
+    everything that fits `pattern` if a person typed one."""
 
     request_id: str
     tool: str
     action: str
     resource: str
     granted: bool = False
+    pattern: str = ""
 
 
 class PermissionNotification(msgspec.Struct):
-    """`granted` and `denied` both false: it was asked, withdrawn or expired; `outcome` says which."""
+    """`granted` and `denied` both false: it was asked, withdrawn or expired; `outcome` says which.
+
+    `by` is who decided; "policy" (a rule of the config), "grant" (an earlier answer), "skip", "limit" and "plan mode"
+    are no people. `pattern` is the rule, or what somebody typed, that covers it; "" when it was decided for this alone.
+    """
 
     tool_call_id: str
     id: str
@@ -49,3 +55,4 @@ class PermissionNotification(msgspec.Struct):
     denied: bool
     session_id: str = ""
     by: By | None = None
+    pattern: str = ""

@@ -10,6 +10,7 @@ RunState = Literal["accepted", "queued", "running", "waiting", "completed", "can
 Outcome = Literal["completed", "canceled", "failed", "interrupted"]
 Disposition = Literal["started", "queued", "steered"]
 OnBusy = Literal["enqueue", "steer", "reject", "interrupt"]
+Purpose = Literal["prompt", "summarize", "shell"]  # answer it, sum the conversation up, run it as a command
 
 TERMINAL_STATES: frozenset[str] = frozenset({"completed", "canceled", "failed", "interrupted"})
 
@@ -64,6 +65,7 @@ class RunPrivate(msgspec.Struct, omit_defaults=True):
 
     `number` is its place in its session, `order` its place in the workspace, `by` who sent the prompt. `parent_run` is
     the run whose agent it is. `transcript` is what the executor of an ended run wants kept, opaque to us.
+    `term_width` is how wide the terminal of whoever sent a command is, 0 when nobody said.
     """
 
     number: int
@@ -75,6 +77,8 @@ class RunPrivate(msgspec.Struct, omit_defaults=True):
     model: str = ""
     parent_run: str = ""
     transcript: Any = None
+    purpose: Purpose = "prompt"
+    term_width: int = 0
 
 
 class RunComplete(msgspec.Struct, omit_defaults=True):

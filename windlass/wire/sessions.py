@@ -34,7 +34,8 @@ class Session(msgspec.Struct):
 class FileVersion(msgspec.Struct, omit_defaults=True):
     """A file as it was at one moment. `origin`: before a run touched it, after a run wrote it, or after an undo.
 
-    `absent`: there was no file. An `encoding` of "base64" is for bytes that are not UTF-8.
+    `absent`: there was no file. An `encoding` of "base64" is for bytes that are not UTF-8. `omitted`: the session has
+    kept as much as it may, and this content is not kept. `run_id` of an undo is the run that was undone.
     """
 
     id: str
@@ -48,3 +49,14 @@ class FileVersion(msgspec.Struct, omit_defaults=True):
     origin: Literal["before", "after", "undo"] = "after"
     absent: bool = False
     encoding: str = ""
+    omitted: bool = False
+
+
+class FilePrivate(msgspec.Struct, frozen=True):
+    """Digests of what the file is and of what it was: how an undo knows whether a chain of changes has a gap.
+
+    "" is not known, "absent" is no file. A version of what was there before a run changes nothing: both are the same.
+    """
+
+    digest: str = ""
+    before: str = ""

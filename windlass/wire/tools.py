@@ -5,7 +5,7 @@ exactly that. What people approve is the plan; the plan object itself is handed 
 is executed (I10).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol
 
 import msgspec
@@ -19,7 +19,8 @@ class ToolError(Exception):
 
 class ToolOutput(msgspec.Struct, frozen=True):
     """`metadata` is JSON text for clients; the model sees `content`, and an image if `data` (base64) is one.
-    `written`: files to keep a version of.
+    `written`: files to keep a version of. `goes_on`: what it tells of is still at work (a command in the background, an
+    agent), so that to ask again and be told the same is waiting, and not going in circles.
 
     Metadata keys that later runs of the session rely on: `"files": {path below the root: sha256 of the content}` for
     files whose content the model now knows, `"cwd"` for where a shell stands.
@@ -31,6 +32,7 @@ class ToolOutput(msgspec.Struct, frozen=True):
     written: list["WrittenFile"] = []
     data: str = ""
     mime_type: str = ""
+    goes_on: bool = False
 
 
 class WrittenFile(msgspec.Struct, frozen=True):
@@ -70,10 +72,19 @@ class Process(Protocol):
         """End the whole tree: first politely, after a grace with force. Safe to call twice and after the end."""
 
 
+class Fence(msgspec.Struct, frozen=True):
+    """What a command is kept from by the kernel: it can neither read nor change these paths (they need not exist), nor
+    connect to these TCP ports, nor signal what is not of its own making."""
+
+    paths: tuple[str, ...]
+    ports: tuple[int, ...] = ()
+
+
 class Spawner(Protocol):
     """Starts processes that cannot outlive the server."""
 
-    async def spawn(self, argv: Sequence[str], *, cwd: str, env: dict[str, str]) -> Process: ...
+    async def spawn(self, argv: Sequence[str], *, cwd: str, env: dict[str, str], fence: Fence | None = None) -> Process:
+        """Raises OSError when it cannot be started; with a `fence`, also when it cannot be confined."""
 
 
 class FileRoot(Protocol):
@@ -108,11 +119,24 @@ class ToolPlan(Protocol):
         """Do it. Raises ToolError; a cancel arrives as CancelledError and must leave no process behind."""
 
 
+class StreamingPlan(ToolPlan, Protocol):
+    """A plan that shows what it has to say while it works. Whoever carries it out knows it by `streams`."""
+
+    @property
+    def streams(self) -> Literal[True]: ...
+
+    async def run(self, show: Callable[[str], None] | None = None) -> ToolOutput:
+        """Do it, and call `show` with each piece of output, in order, at most about ten times a second, bounded in all
+        and never after this has returned. What is returned stands for everything that was shown."""
+
+
 class Tool(Protocol):
+    """A tool whose `run` waits for people may say so (`waits_for_people = True`): that time is theirs."""
+
     name: str
     description: str
     schema: dict[str, Any]
     read_only: bool
 
     def plan(self, arguments: dict[str, Any], tool_call_id: str) -> ToolPlan:
-        """Understand the arguments and say what would be done, without doing it."""
+        """Understand the arguments and say what would be done, without doing it. In a thread: it may read."""

@@ -54,6 +54,9 @@ class AgentSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     small_model: str = ""
     mcp: bool = False  # whether the owner of the run has MCP servers to offer
     fetch_private: bool = False
+    sandbox: str = "auto"  # whether commands are confined: auto, off or require
+    protected_paths: tuple[str, ...] = ()  # what confined commands are kept from: the server's own files
+    protected_ports: tuple[int, ...] = ()  # and its doors
     roles: tuple[RoleSpec, ...] = ()
 
 

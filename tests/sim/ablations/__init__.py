@@ -4,8 +4,8 @@ An ablation patches the real code through pytest's monkeypatch and names the inv
 was found. `python -m tests.sim` measures how many seeds that takes.
 """
 
-from tests.sim.ablations import families, journals, lanes, lifetimes, permissions, runs, streams
+from tests.sim.ablations import families, journals, lanes, lifetimes, permissions, questions, runs, streams
 from tests.sim.ablations.ablation import Ablation
 
-_ROOMS = (lanes, runs, permissions, journals, streams, lifetimes, families)
+_ROOMS = (lanes, runs, permissions, questions, journals, streams, lifetimes, families)
 ABLATIONS: dict[str, Ablation] = {ablation.name: ablation for room in _ROOMS for ablation in room.ABLATIONS}

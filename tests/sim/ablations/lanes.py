@@ -129,12 +129,12 @@ def accept_beyond_the_bound(patch: pytest.MonkeyPatch) -> None:
 ABLATIONS = [
     Ablation(end_as_the_executor_says, ("I5",), last_found=12),
     Ablation(start_what_is_covered, ("I5",)),
-    Ablation(cancel_only_the_active_run, ("I5",), last_found=1),
+    Ablation(cancel_only_the_active_run, ("I5",), last_found=4),
     Ablation(lose_the_run_while_it_starts, ("I5",), last_found=4),
     Ablation(cancel_the_future_too, ("I5",), last_found=1),
     Ablation(look_then_cancel_the_session, ("I5",)),
-    Ablation(take_a_cancelled_steer, ("I5",), last_found=21),
+    Ablation(take_a_cancelled_steer, ("I5",), last_found=31),
     Ablation(leave_steers_where_they_are, ("I1", "I3", "I7"), last_found=8),
     Ablation(forget_cancels_in_a_restart, ("I5",)),
-    Ablation(accept_beyond_the_bound, ("bound",), last_found=2),
+    Ablation(accept_beyond_the_bound, ("bound",), last_found=7),
 ]

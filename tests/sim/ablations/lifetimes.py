@@ -104,15 +104,15 @@ def look_once_for_a_goodbye(patch: pytest.MonkeyPatch) -> None:
 
 
 ABLATIONS = [
-    Ablation(let_old_timers_act, ("I17",), last_found=19),
+    Ablation(let_old_timers_act, ("I17",), last_found=24),
     Ablation(close_under_runs, ("I17",), last_found=1),
     Ablation(create_without_a_hold, ("I17",)),
     Ablation(drop_without_a_grace, ("I17",)),
     Ablation(open_one_path_twice, ("I12", "I17", "I18"), last_found=1),
     Ablation(share_the_opening, ("B02",)),
-    Ablation(forget_what_was_opened, ("I17",), last_found=1),
-    Ablation(forget_creates_under_way, ("I17",), last_found=99),
-    Ablation(create_on_a_server_that_leaves, ("I17",), last_found=9),
+    Ablation(forget_what_was_opened, ("I17",), last_found=4),
+    Ablation(forget_creates_under_way, ("I17",), last_found=15),
+    Ablation(create_on_a_server_that_leaves, ("I17",), last_found=2),
     Ablation(forget_goodbyes, ("I17",)),
     Ablation(look_once_for_a_goodbye, ("I17",)),
 ]

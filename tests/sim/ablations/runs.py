@@ -150,17 +150,17 @@ def restart_without_recovery(patch: pytest.MonkeyPatch) -> None:
 
 
 ABLATIONS = [
-    Ablation(let_the_task_write_its_end, ("I1", "I19"), last_found=2),
-    Ablation(keep_the_handle_of_the_last_run, ("I5",), last_found=24),
-    Ablation(hear_covered_runs, ("I5",), last_found=2),
+    Ablation(let_the_task_write_its_end, ("I1", "I19"), last_found=6),
+    Ablation(keep_the_handle_of_the_last_run, ("I5",), last_found=17),
+    Ablation(hear_covered_runs, ("I5",), last_found=4),
     Ablation(believe_a_stopped_executor, ("I3", "I7"), last_found=108),
     Ablation(call_the_model_before_the_start_is_on_disk, ("B04",)),
     Ablation(look_up_without_reserving, ("I8",)),
     Ablation(share_the_reservation, ("B02", "I19"), last_found=12),
-    Ablation(refuse_at_once, ("I12",), last_found=41),
-    Ablation(look_once_for_a_run_to_cancel, ("I5",), last_found=182),
-    Ablation(delete_under_runs, ("I1", "I3", "I19"), last_found=17),
-    Ablation(accept_into_a_session_that_goes, ("I1", "I3", "I19"), last_found=55),
+    Ablation(refuse_at_once, ("I12",), last_found=42),
+    Ablation(look_once_for_a_run_to_cancel, ("I5",), last_found=32),
+    Ablation(delete_under_runs, ("I1", "I3", "I19"), last_found=71),
+    Ablation(accept_into_a_session_that_goes, ("I1", "I3", "I19"), last_found=90),
     Ablation(leave_running_what_a_crash_left, ("I1",)),
     Ablation(restart_without_recovery, ("I1",)),
 ]

@@ -108,9 +108,9 @@ def listen_later_than_hello(patch: pytest.MonkeyPatch) -> None:
 ABLATIONS = [
     Ablation(resume_one_too_far, ("I13",)),
     Ablation(resume_in_any_log, ("I13",), last_found=1),
-    Ablation(reset_at_the_floor, ("I13",), last_found=21),
-    Ablation(jump_over_a_gap, ("I13",), last_found=2),
-    Ablation(keep_the_floor_to_oneself, ("B41",), last_found=2),
+    Ablation(reset_at_the_floor, ("I13",), last_found=35),
+    Ablation(jump_over_a_gap, ("I13",), last_found=6),
+    Ablation(keep_the_floor_to_oneself, ("B41",), last_found=6),
     Ablation(stay_in_the_tail, ("I13",)),
     Ablation(join_without_what_is_being_written, ("I16",), last_found=1),
     Ablation(listen_later_than_hello, ("I13",)),

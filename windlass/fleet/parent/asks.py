@@ -79,4 +79,5 @@ def permission_ask(body: ApprovalBody) -> PermissionAsk:
         resource=body.resource,
         params=body.params,
         confined=body.confined,
+        read_only=body.read_only,
     )

@@ -9,12 +9,14 @@ from windlass.fleet.parent.link_errors import ProtocolError
 from windlass.wire.execution import RunSpec
 from windlass.wire.run_events import (
     Delta,
+    FileWritten,
     MessageEnd,
     MessageStart,
     PartAdded,
     ResetMessage,
     RunEvent,
     SteerTaken,
+    ToolEnded,
     UsageGained,
 )
 
@@ -37,7 +39,7 @@ class EventRules:
     def check(self, event: RunEvent, size: int = 0) -> None:
         """Raises ProtocolError for an event that this run may not emit. `size` is that of its frame, in bytes."""
         match event:
-            case Delta() | PartAdded() | MessageEnd() | ResetMessage():
+            case Delta() | PartAdded() | MessageEnd() | ResetMessage() | ToolEnded():
                 if event.message_id not in self._started:
                     raise ProtocolError("an event for a message that this run did not start")
                 self._grow(event.message_id, len(event.text) if isinstance(event, Delta) else size)
@@ -50,6 +52,8 @@ class EventRules:
                 self.handed.discard(event.run_id)
             case UsageGained():
                 _check_usage(event)
+            case FileWritten():
+                _check_file(event)
             case _:
                 pass
 
@@ -71,8 +75,14 @@ class EventRules:
             raise ProtocolError(f"a message of over {limits.LINK_MESSAGE_BYTES} bytes")
 
 
+def _check_file(event: FileWritten) -> None:
+    if not event.path.startswith("/") or len(event.path) > limits.PATH_CHARACTERS:
+        raise ProtocolError("a file whose path is not absolute, or too long")
+
+
 def _check_usage(event: UsageGained) -> None:
     usage = event.usage
-    gains = (usage.prompt_tokens, usage.completion_tokens, usage.cache_read_tokens, event.cost)
+    tokens = (usage.prompt_tokens, usage.completion_tokens, usage.cache_read_tokens, usage.cache_write_tokens)
+    gains = (*tokens, event.cost)
     if not all(0 <= gain <= limits.USAGE_TOKENS for gain in gains):
         raise ProtocolError("a usage that is no amount")

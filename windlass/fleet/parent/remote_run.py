@@ -81,6 +81,9 @@ class RemoteRun:
             model=spec.model,
             attachments=spec.attachments,
             steering=steering,
+            purpose=spec.purpose,
+            plan=spec.plan,
+            wants_title=spec.wants_title,
         )
 
     def cancelling(self) -> Frame:

@@ -84,6 +84,7 @@ class FullVoice:
             params=ask.params,
             path=ask.path,
             confined=ask.confined,
+            read_only=ask.read_only,
         )
         return encode(ApprovalRequest(run_id=self._run_id, attempt=self._attempt, id=id, body=body))
 

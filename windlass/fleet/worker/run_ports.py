@@ -161,11 +161,11 @@ class RunPorts:
         if self.cancel.requested:
             return _WITHDRAWN
         if len(self._delegated) >= limits.LINK_PENDING_ASKS:
-            return OwnerReply(error="Too many requests about agents wait for an answer. Wait for one of them first.")
+            return OwnerReply(error="Too many requests to the owner wait for an answer. Wait for one of them first.")
         id = str(uuid.uuid4())
         frame = self._voice.agents_request(id, request)
         if frame is None:
-            return OwnerReply(error="There are no sub-agents over this link. Do the work yourself.")
+            return OwnerReply(error="Nobody can be asked for that over this link. Do it yourself, or go on without.")
         reply: asyncio.Future[OwnerReply] = asyncio.get_running_loop().create_future()
         self._delegated[id] = reply
         self._post(self._owner.delegate, _bounded(frame, limits.LINK_FRAME_BYTES, "a request about agents"))

@@ -35,6 +35,9 @@ def run_spec(frame: RunFrame, workspace_path: str, *, plain: bool) -> RunSpec:
         attachments=frame.attachments,
         model=frame.model,
         reasoning_effort=frame.reasoning_effort or "",
+        purpose=frame.purpose,
+        plan=frame.plan,
+        wants_title=frame.wants_title,
     )
 
 
