@@ -4,6 +4,7 @@
 """
 
 import asyncio
+import os
 import random
 import time
 from collections.abc import Callable, Generator, Iterator
@@ -21,6 +22,11 @@ _left_on_loop = pytest.StashKey[list[str]]()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--shuffle", metavar="SEED", help="run the tests in the order that this seed gives")
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Half as many again as there are cores: tests of real processes wait nearly as long as they compute."""
+    return max(2, (os.cpu_count() or 1) * 3 // 2)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
