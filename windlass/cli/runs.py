@@ -11,6 +11,7 @@ from windlass.cli.connection import opened, run_async
 from windlass.cli.options import ListingGroup, ServerOptions, directory_option, json_option, server_options
 from windlass.cli.safe_text import exact, prose, shortened
 from windlass.cli.terminal import Terminal
+from windlass.cli.used import used
 from windlass.client import NotFound, Run, RunState, WorkspaceHandle
 
 
@@ -87,8 +88,7 @@ def show_run(run_id: str, directory: Path, as_json: bool, server: ServerOptions)
         "Created": exact(run.created_at),
         "Started": exact(run.started_at),
         "Ended": exact(run.ended_at),
-        "Tokens": f"{run.usage.prompt_tokens} in, {run.usage.completion_tokens} out",
-        "Cost": f"{run.cost:.4f}",
+        "Used": used(run.usage.prompt_tokens, run.usage.completion_tokens, run.usage.cache_read_tokens, run.cost),
         "Error": exact(run.error),
     }
     for name, value in rows.items():

@@ -11,6 +11,7 @@ from windlass.cli.connection import opened, run_async
 from windlass.cli.options import ListingGroup, ServerOptions, directory_option, json_option, server_options
 from windlass.cli.safe_text import exact, prose, shortened
 from windlass.cli.terminal import Terminal
+from windlass.cli.used import used
 from windlass.client import (
     Message,
     NotFound,
@@ -81,11 +82,12 @@ def show_session(session_id: str, directory: Path, as_json: bool, server: Server
       windlass sessions show ses_9f86 | less
     """
 
-    async def work() -> list[Message]:
+    async def work() -> tuple[Session, list[Message]]:
         async with opened(server, directory) as workspace:
-            return await workspace.messages(await whole_id(workspace, session_id))
+            session = await workspace.session(await whole_id(workspace, session_id))
+            return session, await workspace.messages(session.id)
 
-    messages = run_async(work())
+    session, messages = run_async(work())
     terminal = Terminal()
     if as_json:
         terminal.json(messages)
@@ -94,6 +96,7 @@ def show_session(session_id: str, directory: Path, as_json: bool, server: Server
         terminal.heading(message.role)
         for line in _content(message):
             terminal.line(line)
+    terminal.status(used(session.prompt_tokens, session.completion_tokens, session.cache_read_tokens, session.cost))
 
 
 def _content(message: Message) -> list[str]:

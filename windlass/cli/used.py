@@ -1,0 +1,8 @@
+"""What a session or a run has used, in one line."""
+
+
+def used(prompt_tokens: int, completion_tokens: int, cache_read_tokens: int, cost: float) -> str:
+    """Tokens in and out, how many of them came from the provider's cache, and the cost where prices are known."""
+    cached = f" ({cache_read_tokens:,} from the cache)" if cache_read_tokens else ""
+    price = f", cost {cost:.4f}" if cost else ""
+    return f"{prompt_tokens:,} tokens in{cached}, {completion_tokens:,} out{price}"
