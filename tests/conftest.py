@@ -24,6 +24,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--shuffle", metavar="SEED", help="run the tests in the order that this seed gives")
 
 
+@pytest.hookimpl(optionalhook=True)  # mutants are tried without that plug-in
 def pytest_xdist_auto_num_workers() -> int:
     """Half as many again as there are cores: tests of real processes wait nearly as long as they compute."""
     return max(2, (os.cpu_count() or 1) * 3 // 2)
