@@ -170,6 +170,7 @@ REBUILD_DIFFERENCES = 100  # told when the view is compared with the facts; more
 TOOL_OUTPUT_CHARACTERS = 30_000  # what a model is shown of a tool's output
 FILE_READ_BYTES = 5 * MIB
 FILE_WRITE_BYTES = 5 * MIB
+FILE_DIGEST_BYTES = 256 * KIB  # from here on whoever wrote a file tells its digest: making it takes a millisecond
 FILE_HISTORY_BYTES = 64 * MIB  # of file versions that one session keeps: thousands of edits of usual files
 UNDO_FILES = 1_000  # put back by one undo; a run that wrote more is better undone with git
 SHELL_COMMAND_CHARACTERS = 100_000  # what a system takes as one argument, with room for its environment
@@ -351,6 +352,7 @@ FETCH_HTML_DEPTH = 40  # of tags that are left after tidying; what walks the tre
 FETCH_CHARACTERS = 25_000  # shown at a time; with what is said around it below TOOL_OUTPUT_CHARACTERS
 
 # -- MCP servers -------------------------------------------------------------------------------------------------------
+MCP_RESOURCE_CHARACTERS = 2_000  # of a call's arguments in what rules and grants are about; longer ones by their digest
 MCP_CONNECT_SECONDS = 10.0  # a run waits at most this long for a server that is slow or dead
 MCP_CALL_SECONDS = 120.0  # as long as a command of `bash` may take by default
 MCP_MESSAGE_BYTES = 16 * MIB  # one message of a server: a result of ten megabytes gets through, and is shortened then

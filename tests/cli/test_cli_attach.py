@@ -4,7 +4,17 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from fake_windlass import FakeWindlass, a_message, a_notification, a_permission, a_run, finish, text
+from fake_windlass import (
+    FakeWindlass,
+    a_batch,
+    a_message,
+    a_notification,
+    a_permission,
+    a_question,
+    a_run,
+    finish,
+    text,
+)
 from windlass_program import Program
 
 Start = Callable[..., Awaitable[Program]]
@@ -107,6 +117,46 @@ async def test_a_pattern_is_typed_with_the_answer(server: FakeWindlass, start: S
     program.type(typed)
     await server.asked_for("/grant")
     assert (server.grants, server.patterns, server.prompts) == ([("per_1", "allow_session")], ["npm test*"], [])
+
+
+@pytest.mark.usefixtures("with_history")
+@pytest.mark.parametrize(
+    ("tool", "action", "covered"),
+    [
+        ("bash", "execute", "s (exactly this again, for the session)"),
+        ("edit", "edit", "s (any edit of this file, for the session)"),
+        ("mcp_tiny_add", "call", "s (exactly this again, for the session)"),
+    ],
+)
+async def test_people_are_told_what_an_answer_for_the_session_covers(
+    server: FakeWindlass, start: Start, tool: str, action: str, covered: str
+) -> None:
+    """B26: who is told "this exact call" allows every later edit of the file without knowing."""
+    program = await attached(start)
+    server.fact("permission_request", "created", a_permission("per_1", tool_name=tool, action=action))
+    await program.says(covered)
+
+
+@pytest.mark.usefixtures("with_history")
+async def test_what_is_said_already_and_what_is_not_so_is_not_shown(server: FakeWindlass, start: Start) -> None:
+    """Lines that say nothing hide the command; one that says something must stay."""
+    program = await attached(start)
+    params = {"command": "ls", "working_directory": "/somewhere", "background": False, "timeout_seconds": 0}
+    server.fact("permission_request", "created", a_permission("per_1", params=params))
+    await program.says("/allow per_1")
+    assert "in /somewhere" in program.err and "command: ls" in program.err and "timeout_seconds: 0" in program.err
+    assert "working_directory" not in program.err and "background" not in program.err
+
+
+@pytest.mark.usefixtures("with_history")
+async def test_a_prompt_typed_while_an_agent_asks_is_said_to_be_one(server: FakeWindlass, start: Start) -> None:
+    """Somebody who meant to answer would wait for the run that waits for them."""
+    program = await attached(start)
+    server.fact("question_batch_request", "created", a_batch("ask_1", a_question("q1", "free_text", "Which?")))
+    await program.says("Which?")
+    program.type("the red one")
+    await program.says("That was a prompt. An agent waits for an answer: /answer TEXT.")
+    assert server.prompts[0]["prompt"] == "the red one"
 
 
 @pytest.mark.usefixtures("with_history")

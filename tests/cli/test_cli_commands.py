@@ -13,6 +13,7 @@ from fake_windlass import FakeWindlass, a_message, a_permission, a_run, finish, 
 from windlass_program import Program
 
 import windlass
+from windlass import limits
 from windlass.cli.main import COMMANDS
 from windlass.testing import canary
 from windlass.testing.server_process import ServerProcess
@@ -162,6 +163,15 @@ async def test_runs_are_listed_and_shown(server: FakeWindlass, start: Start) -> 
     listed = await run(start, "runs")
     shown = await run(start, "runs", "show", "run_1")
     assert "completed" in listed.out and "Do it" in shown.out
+
+
+async def test_of_many_runs_the_last_are_listed(server: FakeWindlass, start: Start) -> None:
+    """The run that somebody just started would be missing, and so would its id for `show` and `cancel`."""
+    last = limits.RUNS_PER_PAGE + 1
+    for number in range(last + 1):
+        server.runs[f"run_{number:04}"] = a_run(f"run_{number:04}", prompt="Go", state="completed")
+    listed = await run(start, "runs", "--limit", "2")
+    assert [line.split()[0] for line in listed.out.splitlines()[1:]] == [f"run_{last - 1:04}", f"run_{last:04}"]
 
 
 async def test_a_session_is_cancelled(server: FakeWindlass, start: Start) -> None:

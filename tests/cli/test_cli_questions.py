@@ -197,7 +197,7 @@ async def test_a_batch_is_answered_or_declined_in_one_command(server: FakeWindla
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (("answer", "ask_1", "1"), 1, "2 questions and 1 answers"),
+        (("answer", "ask_1", "1"), 1, "Questions: 2, answers: 1."),
         (("answer", "ask_1", "9", "x"), 1, "the numbers 1 to 2"),
         (("answer", "ask_9", "1", "x"), 1, "no pending question"),
         (("cancel",), 2, "--all"),

@@ -28,7 +28,7 @@ async def test_the_newest_run_is_undone_and_what_was_refused_is_said(server: Fak
     refused = [{"path": "/w/b\x1b[2J", "reason": "It has changed since the run."}]
     server.refuse("/undo", web.json_response({"restored": ["/w/a"], "refused": refused}))
     program = await run(start, "sessions", "undo", "ses_a")
-    assert program.out == "/w/a\n"
+    assert program.out == "Restored /w/a\n"
     assert "/w/b<U+001B>[2J: It has changed since the run." in program.err
     assert ("POST", "/v1/workspaces/ws_1/sessions/ses_abc/undo") in [
         (method, path.partition("?")[0]) for method, path in server.requests
@@ -74,4 +74,4 @@ async def test_the_output_of_a_persons_own_command_is_shown(server: FakeWindlass
     a_past(server)
     command = {"type": "shell_command", "data": {"command": "ls", "output": "a.txt\n", "exit_code": 0}}
     server.messages["ses_abc"] = [a_message("m1", [command, finish()])]
-    assert "a.txt" in (await run(start, "sessions", "show", "ses_a")).out
+    assert "a.txt\n[exit code 0]\n" in (await run(start, "sessions", "show", "ses_a")).out

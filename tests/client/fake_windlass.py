@@ -241,7 +241,9 @@ class FakeWindlass:
         return web.json_response([run for run in self.runs.values() if run["state"] == "queued"])
 
     async def _get_runs(self, request: web.Request) -> web.Response:
-        return web.json_response(list(self.runs.values()))
+        after, limit = request.query.get("after"), int(request.query.get("limit", "50"))
+        first = list(self.runs).index(after) + 1 if after else 0
+        return web.json_response(list(self.runs.values())[first : first + limit])
 
     async def _run(self, request: web.Request) -> web.Response:
         run = self.runs.get(request.match_info["rid"])

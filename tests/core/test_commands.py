@@ -118,7 +118,10 @@ _HIDING_PLACES = [
     "echo '{}' | sh", "timeout 5 {}", "echo y | xargs {}", "find a -exec {} \\;", "cat <({})", "cat <<E\n$({})\nE",
     "bash <<< '{}'", "bash <<E\n{}\nE", "trap '{}' EXIT", "coproc {}; wait", "$(echo {})", "A='{}'; $A",
     "A=vic; B=tim; $A$B x", "v\\ictim x", "vic''tim x", "'victim' x", '"vic"tim x', "bin/victim x",
-    "./bin/../bin/victim x", "bash -c 'bash -c \"{}\"'", "env sh -c 'A=b {}'",
+    "./bin/../bin/victim x", "bash -c 'bash -c \"{}\"'", "env sh -c 'A=b {}'", "echo $'\\''; {}; : \\'",
+    "echo \"$'\"; {}; echo \"'\"", "cat <(true)#''; {}", "env -S'{}'", "env -iS'bin/{}'", "echo '{}' | sh -s y",
+    "echo '{}' | bash -O extglob", "echo '{}' | bash -s -- -c", "victim&>f x", "victim &>>f x",
+    "echo '{}' | xargs env",
 ]  # fmt: skip
 
 
@@ -142,7 +145,7 @@ def test_a_word_is_no_command(line: str) -> None:
 _SCRAPS = [
     "victim x", "vic", "tim", "''", "echo ", "true", " ", ";", "\n", "&&", "|", "(", ")", "$(", "`", "'", '"', "\\",
     "{ ", "; }", "if true; then ", "; fi", "env ", "sh -c ", "eval ", "A=", "$A", "<<E\n", "\nE\n", ">f ", "#",
-    "case a in a) ", ";; esac",
+    "case a in a) ", ";; esac", "$'", "&>f ", "<(true)", "xargs ",
 ]  # fmt: skip
 
 
@@ -170,6 +173,8 @@ def test_no_line_that_runs_it_hides_it(box: Path, scraps: list[str]) -> None:
         "; true" * 2_000,
         "x" * 5_000_000,
         '"$(' * 900,
+        "a &>f " * 2_300,
+        "A='b c' " * 2_000,
     ],
     ids=lambda line: line[:8],
 )

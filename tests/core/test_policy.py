@@ -2,7 +2,7 @@
 
 import pytest
 
-from windlass.core.policy import Policy, Rule
+from windlass.core.policy import Policy, Rule, fits
 
 
 @pytest.mark.parametrize(
@@ -51,3 +51,20 @@ from windlass.core.policy import Policy, Rule
 def test_the_policy_decides(policy: Policy, tool: str, resource: str, expected: Rule) -> None:
     """Else a tool acts that the user had forbidden or wanted to be asked about, or asks for what is allowed (I10)."""
     assert policy.decide(tool, resource) == expected
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("https://docs.example.org/a/b", "allow"),
+        ("https://elsewhere.net/.example.org/", "ask"),
+        ("https://elsewhere.net/?.example.org/", "ask"),
+        ("https://elsewhere.net:8443/x.example.org/y", "ask"),
+    ],
+)
+def test_an_allow_for_a_host_is_about_the_host(url: str, expected: str) -> None:
+    """A28: everyone could write the name of an allowed host into a path of their own."""
+    pattern = "https://*.example.org/*"
+    assert Policy(allow=(f"fetch:{pattern}",)).decide("fetch", url) == expected
+    assert fits(pattern, "fetch", url) is (expected == "allow")
+    assert Policy(allow=("fetch",), deny=("fetch:*.example.org/*",)).decide("fetch", url) == "deny"

@@ -11,6 +11,7 @@ from engine_world import BY, EngineWorld
 from windlass.config import Config, PermissionsConfig
 from windlass.engine.workspace import Workspace
 from windlass.errors import NotFound
+from windlass.testing.server_process import until
 from windlass.wire.delegation import WaitForAgents
 from windlass.wire.execution import PermissionAsk
 from windlass.wire.http import Prompt
@@ -142,3 +143,21 @@ async def test_the_agents_of_a_session_in_plan_mode_are_in_it_too(tmp_path: Path
         switched.set()
         await world.idle(workspace)
     assert verdicts == {"child": (False, "denied")}
+
+
+async def test_an_allow_that_comes_after_plan_mode_lets_nothing_be_done(tmp_path: Path) -> None:
+    """I10: a question that was open when someone switched it on could still be answered, and the run would act."""
+    verdicts = []
+
+    async def root(stage: Stage) -> None:
+        verdicts.extend([await stage.events.approve(ACT)])
+
+    async with EngineWorld(tmp_path, Cast(root=root)) as world:
+        workspace = await world.open()
+        session_id, _ = await world.prompted(workspace)
+        await until(lambda: bool(workspace.permissions.pending), "the question")
+        await workspace.set_plan(session_id, True, BY)
+        assert await workspace.desk.resolve(next(iter(workspace.permissions.pending)), "allow", BY)
+        await world.idle(workspace)
+        assert ("denied", "plan mode") in await told(world, workspace)
+    assert verdicts == ["denied"]

@@ -15,9 +15,10 @@ from own_worktrees import BUILDERS, OwnWorktrees
 
 from windlass import limits
 from windlass.engine import reading
+from windlass.engine.file_versions import digest
 from windlass.engine.undo import undo
 from windlass.engine.workspace import Workspace
-from windlass.errors import Conflict, Invalid, NotFound
+from windlass.errors import Conflict, Invalid, NotFound, Unavailable
 from windlass.journal import rebuild
 from windlass.tools.files import WorkspaceRoot
 from windlass.wire.delegation import WaitForAgents
@@ -407,3 +408,39 @@ async def test_after_a_restart_the_chain_goes_on_where_it_was(tmp_path: Path) ->
         assert [(v.version, v.origin) for v in await again.history()] == [(1, "before"), (2, "after"), (3, "after")]
         assert (await again.undo(run_id)).restored and again.files() == {"a": "1"}
         assert await world.journal.read(rebuild.compare) == []
+
+
+async def test_an_undo_is_refused_by_a_server_that_began_to_leave_while_it_was_looked_up(tmp_path: Path) -> None:
+    """I17: files would be changed behind a log that is closed, and nobody would be told of it."""
+    async with EngineWorld(tmp_path, Cast(root=writing(("a", "new")))) as world:
+        workspace = await world.open()
+        session_id, run_id = await world.prompted(workspace)
+        await world.idle(workspace)
+        asked = asyncio.create_task(undo(workspace, session_id, run_id, SOMEONE))
+        await asyncio.sleep(0)  # its first step: it reads
+        workspace.draining = True
+        with pytest.raises(Unavailable):
+            await asked
+        workspace.draining = False
+        assert (Path(world.path) / "a").read_text() == "new"
+
+
+@pytest.mark.parametrize("is_true", [True, False])
+async def test_the_digest_of_a_large_file_is_taken_as_it_was_told(tmp_path: Path, is_true: bool) -> None:
+    """Hashing megabytes on the event loop would hold up everyone. One that is wrong loses nobody's work."""
+    before, after = "é" * limits.FILE_DIGEST_BYTES, "è" * limits.FILE_DIGEST_BYTES
+
+    async def root(stage: Stage) -> None:
+        path = Path(stage.spec.workspace_path) / "a"
+        await asyncio.to_thread(path.write_text, after)
+        told = digest(after.encode()) if is_true else "0" * 64
+        await stage.events.durable(FileWritten(str(path), after, before, "", "", told, digest(before.encode())))
+
+    async with EngineWorld(tmp_path, Cast(root=root)) as world:
+        workspace = await world.open()
+        session_id, run_id = await world.prompted(workspace)
+        await world.idle(workspace)
+        undone = await undo(workspace, session_id, run_id, SOMEONE)
+        assert bool(undone.restored) is is_true and bool(undone.refused) is not is_true
+        text = await asyncio.to_thread((Path(world.path) / "a").read_text)
+        assert text == (before if is_true else after)

@@ -1,8 +1,11 @@
 """Where `fetch` may go: only to URLs that say plainly where they lead, and only to the open internet (A35, A42)."""
 
 import pytest
+import yarl
+from hypothesis import given
+from hypothesis import strategies as st
 
-from windlass.tools.addresses import check_url, is_public
+from windlass.tools.addresses import check_url, is_public, plain_url
 from windlass.wire.tools import ToolError
 
 PRIVATE = [
@@ -65,6 +68,37 @@ def test_a_url_that_does_not_lead_plainly_to_the_web_is_refused(url: str) -> Non
 def test_a_plain_url_is_taken(url: str) -> None:
     """Nothing could be fetched."""
     check_url(url, allow_private=False)
+
+
+@pytest.mark.parametrize(
+    ("url", "plain"),
+    [
+        ("HTTPS://EXAMPLE.org", "https://example.org/"),
+        ("https://example.org.:443/a?b=c#d", "https://example.org/a?b=c"),
+        ("http://example.org:80?b", "http://example.org/?b"),
+        ("http://example.org:443/", "http://example.org:443/"),
+        ("https://[2606:4700:0::1111]:8443/", "https://[2606:4700:0::1111]:8443/"),
+        ("https://example.org/docs/../admin", "https://example.org/admin"),
+        ("https://example.org/docs/%2e%2E/%61dmin/.", "https://example.org/admin/"),
+        ("https://example.org/../..", "https://example.org/"),
+        ("https://example.org/é%c3%a9|%2f%zz", "https://example.org/%C3%A9%C3%A9%7C%2F%25zz"),
+    ],
+)
+def test_a_url_has_one_spelling(url: str, plain: str) -> None:
+    """A28 A35: a rule about a host or a path would be got around by writing it in another way."""
+    assert plain_url(url, allow_private=False) == plain
+    assert plain_url(plain, allow_private=False) == plain
+
+
+@given(
+    rest=st.lists(
+        st.sampled_from([*"aZ./?&=+%;@:[|~é", "%2e", "%2F", "%41", "%c3", "//", "/..", "/./"]), max_size=9
+    ).map("".join)
+)
+def test_what_people_are_asked_for_is_what_the_library_sends(rest: str) -> None:
+    """A26 I10: people would allow one page, and another would be fetched."""
+    plain = plain_url(f"https://example.org/{rest}", allow_private=False)
+    assert str(yarl.URL(plain)) == plain
 
 
 def test_a_private_address_is_taken_when_the_user_allowed_it() -> None:

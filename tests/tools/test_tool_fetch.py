@@ -157,6 +157,14 @@ async def test_a_redirect_to_another_host_is_told_and_not_followed(site: Site, l
     assert "example.org" in output.content and "not fetched" in output.content
 
 
+async def test_a_redirect_to_another_port_is_told_and_not_followed(site: Site) -> None:
+    """A42: with private addresses allowed, a page could lead to every other server of this machine."""
+    async with serving() as other:
+        site.redirect("/a", f"http://127.0.0.1:{other.port}/secret")
+        output = await fetched(f"http://127.0.0.1:{site.port}/a")
+        assert "not fetched" in output.content and other.seen == []
+
+
 @pytest.mark.parametrize(
     "location", ["file:///etc/passwd", "http://user:x@127.0.0.1/", "http://2130706433/", "ftp://a/"]
 )

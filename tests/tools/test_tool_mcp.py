@@ -55,7 +55,12 @@ def test_people_are_asked_about_the_server_the_tool_and_the_arguments() -> None:
     """I10: they could not tell what they allow; and a grant would cover more than what was asked."""
     (tool,) = mcp_tools([offered("git", "push")], NOBODY.delegate, ())
     ask = tool.plan({"force": True}, "call_1").ask
-    assert (ask.tool_name, ask.action, ask.resource, ask.confined) == ("mcp_git_push", "call", "git/push", False)
+    assert (ask.tool_name, ask.action, ask.resource, ask.confined) == (
+        "mcp_git_push",
+        "call",
+        'git/push {"force":true}',
+        False,
+    )
     assert ask.params == {"server": "git", "tool": "push", "arguments": {"force": True}}
 
 

@@ -32,6 +32,13 @@ def test_text_is_left_as_it_is(kind: str) -> None:
     assert readable(b'{"a": "<b>x</b>  y"}', kind, "") == '{"a": "<b>x</b>  y"}'
 
 
+@pytest.mark.parametrize("charset", ["iso-8859-99", "windows-1259", "utf16le"])
+def test_an_encoding_that_there_is_not_is_taken_for_utf_8(charset: str) -> None:
+    """Anyone's page could end a run: nothing but a ToolError is expected of a tool."""
+    assert "é" in readable("<p>é</p>".encode(), "text/html", charset)
+    assert "é" in readable(f"<meta charset={charset}><p>é</p>".encode(), "text/html", "")
+
+
 @pytest.mark.parametrize("kind", ["image/png", "application/pdf", "application/octet-stream", "video/mp4"])
 def test_other_kinds_are_refused_by_name(kind: str) -> None:
     """A model would be told megabytes of nonsense."""

@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import fcntl
+import hashlib
 import os
 import time
 from collections.abc import Iterator
@@ -140,3 +141,10 @@ def locked(directory: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def test_the_digest_of_a_large_file_is_made_where_it_is_written() -> None:
+    """The server would hash megabytes on its event loop, and hold up everyone."""
+    large = b"x" * (limits.FILE_DIGEST_BYTES + 1)
+    kept = written_file("/a", Change("a", b"small", large, ""))
+    assert (kept.digest, kept.before_digest) == (hashlib.sha256(large).hexdigest(), "")

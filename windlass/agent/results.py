@@ -48,7 +48,8 @@ class ResultMessage:
         """Make the result a fact, and the files it wrote with it."""
         self._ended = True
         for file in output.written:
-            self._events.emit(FileWritten(file.path, file.content, file.before, file.encoding, file.before_encoding))
+            kept = (file.content, file.before, file.encoding, file.before_encoding)
+            self._events.emit(FileWritten(file.path, *kept, file.digest, file.before_digest))
         result = ToolResultData(
             tool_call_id=self._call.id,
             name=self._call.name,

@@ -31,7 +31,7 @@ ANSWERS: dict[str, Action] = {
     "a": "allow_session",
     "always": "allow_session",
 }
-HOW_TO_ANSWER = "y = yes, n = no, s = this exact call for the session, s PATTERN = what fits it (s npm test*)"
+HOW_TO_ANSWER = "y = yes, n = no, s = {again} for the session, s PATTERN = what fits it (s npm test*)"
 
 
 class Questions:
@@ -91,7 +91,8 @@ class Questions:
             self._terminal.status(f"In another session, {exact(request.session_id)}:", fg="yellow")
         for line in described(request):
             self._terminal.status(line, fg="yellow")
-        self._terminal.status(f"  {self._hint.format(id=exact(request.id))}", fg="yellow")
+        hint = self._hint.format(id=exact(request.id), again=covered_for_session(request))
+        self._terminal.status(f"  {hint}", fg="yellow")
 
     def _settle(self, notification: PermissionNotification) -> None:
         if notification.outcome == "asked" or self.pending.pop(notification.id, None) is None:
@@ -107,6 +108,15 @@ def typed_pattern(line: str) -> str:
     return rest.strip() if word in ("s", "session") else ""
 
 
+def covered_for_session(request: PermissionRequest) -> str:
+    """What a bare `s` allows, in words: who believes that it is this call only would allow more than they saw."""
+    match request.action:
+        case "edit" | "write":
+            return f"any {exact(request.tool_name)} of this file"
+        case _:
+            return "exactly this again"
+
+
 def described(request: PermissionRequest) -> list[str]:
     """What is asked, in lines safe to print. What is cut is said to be cut: nobody approves what they cannot see."""
     bounds = "" if request.confined else " (unconfined)"
@@ -114,8 +124,8 @@ def described(request: PermissionRequest) -> list[str]:
     if request.path:
         lines.append(f"  in {exact(request.path)}")
     for name, value in request.params.items():
-        if value in ("", None):
-            continue
+        if value in ("", None) or value is False or (request.path and value == request.path):
+            continue  # said above, or not so: lines that say nothing hide those that do
         if name == "diff" and isinstance(value, str):
             # Read line by line, each exact and set in: in any other value a line break is shown, or it could pass for
             # a line of ours.

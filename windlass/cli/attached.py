@@ -20,7 +20,7 @@ A line is a prompt. Commands:
   /sessions        the sessions of this workspace
   /use ID          look at another session (its number in the list, or the beginning of its id)
   /new [TITLE]     start a session
-  y, n, s          answer the one question that is pending: yes, no, this exact call for the session
+  y, n, s          answer the one question that is pending: yes, no, yes for the session (it says to what)
   s PATTERN        yes, also to what fits the pattern, for the session (s npm test*)
   /allow ID, /deny ID, /always ID [PATTERN]    answer a certain one
   /answer [ID] TEXT    answer what an agent asks: yes or no, a number, or words of your own
@@ -34,7 +34,7 @@ class Attached:
         self._terminal = terminal
         self._session_id = ""
         self._look_at(Conversation(""))
-        hint = "Answer y, n, s (this exact call, for the session) or s PATTERN; or /allow {id}, /deny {id}."
+        hint = "Answer y, n, s ({again}, for the session) or s PATTERN; or /allow {id}, or /deny with the same id."
         self._questions = Questions(workspace, terminal, hint)
         self._batches = QuestionBatches(workspace, terminal, "Answer with /answer TEXT, or /decline. ({id})")
         # Events wait while a session is loaded: one shown between the load and the switch would belong to neither.
@@ -144,7 +144,10 @@ class Attached:
             await self._answer_in_a_word(line.lower())
         elif line.lower() in ANSWERS and self._questions.asked + self._batches.asked:
             # Somebody was faster. Sent on, it would be a prompt that nobody meant.
-            self._terminal.status("Nothing waits for an answer: it was answered or withdrawn before.", fg="yellow")
+            self._terminal.status(
+                "Nothing waits for an answer: it was answered or withdrawn before. As a prompt, say more.",
+                fg="yellow",
+            )
         elif typed_pattern(line) and self._questions.pending:
             await self._answer("", "allow_session", typed_pattern(line))
         elif line.startswith("/"):
@@ -158,6 +161,9 @@ class Attached:
             accepted = await self._workspace.prompt(self._session_id, line)
             if accepted.position:
                 self._terminal.status(f"Queued, {accepted.position} before it.", dim=True)
+            if any(batch.session_id == self._session_id for batch in self._batches.pending.values()):
+                # Typed as an answer it would wait for the run that waits for the answer.
+                self._terminal.status("That was a prompt. An agent waits for an answer: /answer TEXT.", fg="yellow")
 
     async def _answer_in_a_word(self, word: str) -> None:
         """With several pending this asks which: a guess could approve the wrong command."""

@@ -11,7 +11,7 @@ import msgspec
 
 from windlass import ids, limits
 from windlass.cli.answering import QuestionBatches
-from windlass.cli.asking import ANSWERS, HOW_TO_ANSWER, Questions, typed_pattern
+from windlass.cli.asking import ANSWERS, HOW_TO_ANSWER, Questions, covered_for_session, typed_pattern
 from windlass.cli.console import typed_lines
 from windlass.cli.safe_text import exact
 from windlass.cli.terminal import Terminal
@@ -194,7 +194,8 @@ class OneRun:
         elif request is not None and typed_pattern(line):
             await self._questions.answer(request.id, "allow_session", typed_pattern(line))
         elif request is not None:
-            self._terminal.status(f"Please answer: {HOW_TO_ANSWER}.")
+            how = HOW_TO_ANSWER.format(again=covered_for_session(request))
+            self._terminal.status(f"Please answer: {how}.")
         elif self._batches.pending and line:
             await self._batches.answer(line)
 

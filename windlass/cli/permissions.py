@@ -20,8 +20,8 @@ def permissions() -> None:
     \b
     Examples:
       windlass permissions
-      windlass permissions allow per_2c26
-      windlass permissions deny per_2c26
+      windlass permissions allow perm_2c26
+      windlass permissions deny perm_2c26
     """
 
 
@@ -65,8 +65,8 @@ def allow(permission_id: str, for_session: bool, pattern: str, directory: Path, 
 
     \b
     Examples:
-      windlass permissions allow per_2c26 --session
-      windlass permissions allow per_2c26 --pattern 'npm test*'
+      windlass permissions allow perm_2c26 --session
+      windlass permissions allow perm_2c26 --pattern 'npm test*'
     """
     _answer(server, directory, permission_id, "allow_session" if for_session or pattern else "allow", pattern)
 
@@ -80,7 +80,7 @@ def deny(permission_id: str, directory: Path, server: ServerOptions) -> None:
 
     \b
     Example:
-      windlass permissions deny per_2c26
+      windlass permissions deny perm_2c26
     """
     _answer(server, directory, permission_id, "deny")
 

@@ -84,7 +84,8 @@ def answer(batch_id: str, answers: tuple[str, ...], directory: Path, server: Ser
 
 def _responses(batch: QuestionBatch, answers: tuple[str, ...]) -> list[QuestionResponse]:
     if len(answers) != len(batch.questions):
-        raise Invalid(f"There are {len(batch.questions)} questions and {len(answers)} answers. Give one for each.")
+        counts = f"Questions: {len(batch.questions)}, answers: {len(answers)}."
+        raise Invalid(f"{counts} Give one for each, in their order; put quotes around several words.")
     return [read_answer(question, text) for question, text in zip(batch.questions, answers, strict=True)]
 
 

@@ -36,7 +36,7 @@ def runs() -> None:
 def list_runs(
     directory: Path, session: str | None, state: str | None, limit: int, as_json: bool, server: ServerOptions
 ) -> None:
-    """List runs.
+    """List runs, the oldest first; of many, the last ones.
 
     \b
     Example:
@@ -45,7 +45,7 @@ def list_runs(
 
     async def work() -> list[Run]:
         async with opened(server, directory) as workspace:
-            return await workspace.runs(session, cast(RunState | None, state), limit=limit)
+            return (await every_run(workspace, session, cast(RunState | None, state)))[-limit:]
 
     found = run_async(work())
     terminal = Terminal()
@@ -64,7 +64,7 @@ def list_runs(
 @json_option
 @server_options
 def show_run(run_id: str, directory: Path, as_json: bool, server: ServerOptions) -> None:
-    """Print all about one run. The beginning of a recent run's ID is enough.
+    """Print all about one run. The beginning of an ID is enough.
 
     \b
     Example:
@@ -98,9 +98,19 @@ def show_run(run_id: str, directory: Path, as_json: bool, server: ServerOptions)
 
 
 async def find_run(workspace: WorkspaceHandle, run_id: str) -> Run:
-    """The run of that id, or the recent one whose id begins so."""
+    """The run of that id, or the only one whose id begins so."""
     try:
         return await workspace.run(run_id)
     except NotFound:
-        recent = {run.id: run for run in await workspace.runs(limit=limits.RUNS_PER_PAGE)}
-        return recent[choose(run_id, list(recent), "run")]
+        runs = {run.id: run for run in await every_run(workspace)}
+        return runs[choose(run_id, list(runs), "run")]
+
+
+async def every_run(workspace: WorkspaceHandle, session: str | None = None, state: RunState | None = None) -> list[Run]:
+    """All of them, page by page, the oldest first: the server's first page alone would leave out the newest."""
+    found: list[Run] = []
+    while True:
+        page = await workspace.runs(session, state, after=found[-1].id if found else None, limit=limits.RUNS_PER_PAGE)
+        found += page
+        if len(page) < limits.RUNS_PER_PAGE:
+            return found

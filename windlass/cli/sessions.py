@@ -5,17 +5,16 @@ from pathlib import Path
 
 import click
 
-from windlass import limits
 from windlass.cli.choosing import choose
 from windlass.cli.connection import opened, run_async
 from windlass.cli.options import ListingGroup, ServerOptions, directory_option, json_option, server_options
+from windlass.cli.runs import every_run
 from windlass.cli.safe_text import exact, prose, shortened
 from windlass.cli.terminal import Terminal
 from windlass.cli.used import used
 from windlass.client import (
     Message,
     NotFound,
-    Run,
     Session,
     ShellCommand,
     Summarized,
@@ -103,7 +102,9 @@ def _content(message: Message) -> list[str]:
     lines = [prose(message.text)] if message.text else []
     lines += [f"* {exact(call.name)} {exact(call.input)}" for call in message.tool_calls]
     lines += [prose(part.data.content) for part in message.parts if isinstance(part, ToolResult)]
-    lines += [prose(part.data.output) for part in message.parts if isinstance(part, ShellCommand)]
+    for part in message.parts:
+        if isinstance(part, ShellCommand):
+            lines += [prose(part.data.output.rstrip("\n")), f"[exit code {part.data.exit_code}]"]
     finish = message.finish
     if finish is not None and finish.reason not in ("end_turn", "tool_use"):
         lines.append(f"({finish.reason}{': ' + exact(finish.message) if finish.message else ''})")
@@ -181,21 +182,16 @@ def undo_run(session_id: str, run_id: str, directory: Path, as_json: bool, serve
         terminal.json(undone)
         return
     for path in undone.restored:
-        terminal.line(exact(path))
+        terminal.line(f"Restored {exact(path)}")
     for file in undone.refused:
-        terminal.status(f"{exact(file.path)}: {exact(file.reason)}", fg="yellow")
+        terminal.status(f"Left as it is: {exact(file.path)}: {exact(file.reason)}", fg="yellow")
     if not undone.restored and not undone.refused:
         terminal.status("Nothing to undo: every file is as it was before that run.")
 
 
 async def _started_runs(workspace: WorkspaceHandle, session_id: str) -> list[str]:
     """Ids, the oldest first. A run that never started wrote nothing."""
-    runs: list[Run] = []
-    while True:
-        page = await workspace.runs(session_id, after=runs[-1].id if runs else None, limit=limits.RUNS_PER_PAGE)
-        runs += page
-        if len(page) < limits.RUNS_PER_PAGE:
-            return [run.id for run in runs if run.started_at]
+    return [run.id for run in await every_run(workspace, session_id) if run.started_at]
 
 
 @sessions.command("plan")
@@ -226,6 +222,8 @@ def plan_session(session_id: str, mode: str, directory: Path, server: ServerOpti
 @server_options
 def summarize_session(session_id: str, directory: Path, as_json: bool, server: ServerOptions) -> None:
     """Sum a session up: the model is sent the summary from then on, and no longer what was before it.
+
+    It waits until what runs in the session has ended, also for people who have not answered yet.
 
     \b
     Example:

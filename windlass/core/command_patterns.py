@@ -59,7 +59,9 @@ class CommandLine:
         """Whether every word of the pattern that is more than a star is somewhere in the line."""
         program, *others = pattern.split() or [""]
         wanted = [word for word in (name_of(program), *others) if re.search(r"\w", word)]
-        said = {match.group() for match in re.finditer(r"[\w.+\-]+", self.line.translate(_QUOTES))}
+        text = self.line.translate(_QUOTES)
+        # As bare words, and as whole ones: a pattern may name a path, an address or `--option=value`.
+        said = {*re.findall(r"[\w.+\-]+", text), *re.split(r"[\s;&|()<>$`{},]+", text)}
         return bool(wanted) and all(any(fnmatchcase(word, want) for word in said) for want in wanted)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from windlass import limits
-from windlass.core.programs import name_of, runs_others, takes_code
+from windlass.core.programs import plainly, runs_others, takes_code
 from windlass.core.simple_command import RESERVED, Words
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*(\[[^]]*\])?\+?=")
@@ -51,6 +51,7 @@ class _Command:
         self.words: list[_Word] = []
         self.word = _Word()
         self.is_redirecting = False  # the next word is a file's name
+        self.restarts: list[int] = []  # places at which some shells begin another command
 
     def end_word(self) -> None:
         if self.word.is_there:
@@ -103,7 +104,12 @@ class _Reader:
             char = self._next()
             if char == closing:
                 break
-            if char in "\n;&|)":
+            if char == "&" and self._ahead(">"):
+                # One redirection to bash, and the end of a command to others: it is read in both ways.
+                self._redirect(self._next(), command)
+                command.restarts.append(len(command.words))
+                self.is_clear = self.is_clear and len(command.restarts) <= limits.COMMAND_DEPTH
+            elif char in "\n;&|)":
                 self._end(command)
                 command = _Command()
             elif char == "(":
@@ -167,7 +173,7 @@ class _Reader:
             if char == '"':
                 return
             if char in "$`":
-                self._substitute(char, word)
+                self._substitute(char, word, is_quoted=True)
             elif char == "\\" and self._line[self._at : self._at + 1] in ("$", "`", '"', "\\", "\n"):
                 self._escape(word)
             else:
@@ -181,7 +187,7 @@ class _Reader:
         if char in ("", "`"):
             self.is_clear = False  # a backtick inside backticks
 
-    def _substitute(self, char: str, word: _Word) -> None:
+    def _substitute(self, char: str, word: _Word, is_quoted: bool = False) -> None:
         if char == "`":
             word.compute()
             self._inside("`")
@@ -189,11 +195,21 @@ class _Reader:
             self._next()
             word.compute()
             self._inside(")")
-        elif self._ahead("'"):
+        elif self._ahead("'") and not is_quoted:
             self._next()
-            word.compute(self._take_until("'"))  # its escapes could spell anything
+            self._escaped(word)
         else:
             word.compute("$")
+
+    def _escaped(self, word: _Word) -> None:
+        """$'...': a quote with a backslash before it does not end it, and its escapes could spell anything."""
+        word.compute()
+        while self._at < len(self._line):
+            char = self._next()
+            if char == "'":
+                return
+            word.add(self._next() if char == "\\" else char)
+        self.is_clear = False
 
     def _brace(self, word: _Word) -> None:
         if self._ahead("}"):
@@ -211,6 +227,7 @@ class _Reader:
         if self._ahead("("):
             self._next()
             self._inside(")")
+            command.word.compute()  # what follows at once belongs to the word: `<(a)#` begins no comment
             return
         if char == "<" and self._ahead("<"):
             self.is_clear = False  # text that may be a program's input, and so commands
@@ -222,7 +239,11 @@ class _Reader:
 
     def _end(self, command: _Command) -> None:
         command.end_word()
+        for place in command.restarts[: limits.COMMAND_DEPTH]:
+            self._add(tuple(word.text for word in command.words[place:]))
         skipped = _preface([word.text for word in command.words])
+        for word in command.words[:skipped]:
+            self._read_value(word.text.partition("=")[2])  # GIT_SSH_COMMAND='...' git fetch
         words = command.words[skipped:]
         if not words:
             return
@@ -241,8 +262,9 @@ class _Reader:
             self.is_clear = False
             return
         self.found.append(words)
-        if "/" in words[0]:
-            self.found.append((name_of(words[0]), *words[1:]))
+        plain = plainly(words)
+        if plain != words:
+            self.found.append(plain)
 
     def _look_into(self, words: Words, is_computed: bool) -> None:
         """Whichever word the inner command begins with; and every word that could be a command line itself."""
@@ -253,11 +275,16 @@ class _Reader:
         for start in range(len(words)):
             self._add(words[start:])
         for word in words:
-            for line in (word, word.partition("=")[2].lstrip("!")):
-                if _is_line(line):
-                    self._read_inner(line)
+            for line in (word, word.partition("=")[2].lstrip("!"), *_attached(word)):
+                self._read_value(line)
 
-    def _read_inner(self, line: str) -> None:
+    def _read_value(self, line: str) -> None:
+        """What may be a command line itself."""
+        if not _is_line(line):
+            return
+        if self._depth >= limits.COMMAND_DEPTH:
+            self.is_clear = False
+            return
         inner = _Reader(line, self._budget, self._depth + 1)
         inner.read_line()
         for words in inner.found:
@@ -271,6 +298,14 @@ def _preface(words: Sequence[str]) -> int:
         if word not in RESERVED and _ASSIGNMENT.match(word) is None:
             return place
     return len(words)
+
+
+def _attached(word: str) -> list[str]:
+    """The value of a short option, which may stand in the same word and behind others: `-S'rm x'`, `-iS'rm x'`."""
+    if word[:1] != "-" or word[:2] == "--":
+        return []
+    letters = re.match(r"-[A-Za-z0-9]{0,8}", word)
+    return [] if letters is None else [word[place:] for place in range(2, letters.end() + 1)]
 
 
 def _is_line(text: str) -> bool:

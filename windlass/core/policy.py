@@ -4,6 +4,7 @@ A pattern is a glob on "tool" or on "tool:argument", where the argument is the e
 For command lines an allow is narrow and a deny wide, as `command_patterns.py` says.
 """
 
+import re
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 from typing import Literal
@@ -13,6 +14,7 @@ import msgspec
 from windlass.core.command_patterns import CommandLine, names_program
 
 Rule = Literal["allow", "ask", "deny"]
+_HOST = re.compile(r"[^/]*://[^/]*")
 COMMANDS = "bash"  # the tool whose resource is a command line
 
 
@@ -48,7 +50,7 @@ def fits(pattern: str, tool: str, resource: str) -> bool:
     """Whether a pattern that a person typed, for this tool alone, covers this resource."""
     if tool == COMMANDS:
         return names_program(pattern) and CommandLine(resource).covered(pattern)
-    return fnmatchcase(resource, pattern)
+    return fnmatchcase(resource, pattern) and _is_same_host(pattern, resource)
 
 
 def _longest(patterns: tuple[str, ...], tool: str, line: CommandLine, compare: Callable[[str], bool]) -> str | None:
@@ -61,6 +63,14 @@ def _matches(pattern: str, tool: str, line: CommandLine, compare: Callable[[str]
     if not colon:
         return fnmatchcase(tool, pattern)
     if tool != COMMANDS:
-        return fnmatchcase(f"{tool}:{line.line}", pattern)
+        is_wide = compare == line.reached
+        return fnmatchcase(f"{tool}:{line.line}", pattern) and (is_wide or _is_same_host(argument, line.line))
     # "bash:*" says everything, whatever the shell makes of it.
     return fnmatchcase(tool, name) and (set(argument) == {"*"} or compare(argument))
+
+
+def _is_same_host(pattern: str, resource: str) -> bool:
+    """Whether what a pattern says of a URL's host is about its host: `https://*.example.org/*` must not allow
+    `https://elsewhere.net/.example.org/`. True for all that is not about URLs."""
+    wanted, there = _HOST.match(pattern), _HOST.match(resource)
+    return wanted is None or there is None or fnmatchcase(there.group(), wanted.group())

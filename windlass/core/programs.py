@@ -21,11 +21,13 @@ _RUNNERS = SHELLS | frozenset(
         "env sudo doas su runuser pkexec setpriv chroot nsenter unshare systemd-run capsh busybox toybox xargs "
         "parallel nice ionice chrt taskset nohup setsid stdbuf unbuffer timeout time watch flock script strace "
         "ltrace perf valgrind exec eval command builtin source . trap coproc function ssh rsh mosh at batch "
-        "crontab screen tmux dbus-run-session xvfb-run fakeroot proot firejail bwrap entr socat nc ncat netcat"
+        "crontab screen tmux dbus-run-session xvfb-run fakeroot proot firejail bwrap entr socat nc ncat netcat "
+        "nix-shell"
     )
 )
 _RUNNING_SUBCOMMANDS = {
-    "git": "bisect config daemon difftool filter-branch for-each-repo hook instaweb mergetool send-email submodule",
+    "git": "bisect config daemon difftool filter-branch for-each-repo hook instaweb merge-index mergetool "
+    "send-email submodule",
     "npm": "config exec explore set x",
     "pnpm": "config dlx exec",
     "yarn": "config dlx exec",
@@ -34,11 +36,21 @@ _RUNNING_SUBCOMMANDS = {
     "podman": "exec run",
     "kubectl": "exec run",
     "pipx": "run",
+    "poetry": "run",
+    "pdm": "run",
+    "pipenv": "run",
+    "hatch": "run",
+    "conda": "run",
+    "nix": "develop run shell",
+    "mise": "exec x",
+    "direnv": "exec",
     "uv": "run tool",
 }
 
 # An argument of theirs is code in a language of their own, which can run commands.
-_TAKE_CODE = frozenset(_names("awk gawk mawk nawk sed gsed ed ex vi vim nvim emacs expect tclsh gdb osascript"))
+_TAKE_CODE = frozenset(_names("awk gawk mawk nawk sed gsed ed ex vi vim nvim emacs expect tclsh gdb osascript sqlite3"))
+# What they run is in part their input.
+_FED = frozenset(("xargs", "parallel"))
 # These take code with an option, and a script else.
 _INTERPRETERS = ("python", "pypy", "node", "deno", "bun", "perl", "ruby", "php", "lua", "Rscript", "julia")
 
@@ -57,16 +69,17 @@ class _Options(NamedTuple):
 
     `short` are letters, also in the middle of a bundle; `long` names with two dashes may be cut short, as most programs
     take them. `setting` is an option that does so if the next word is a setting (section.name). `variables`: also an
-    argument of the form NAME=VALUE.
+    argument of the form NAME=VALUE. `dashless`: the first argument may be a bundle without its dash.
     """
 
     short: str = ""
     long: tuple[str, ...] = ()
     setting: str = ""
     variables: bool = False
+    dashless: bool = False
 
     def are_in(self, words: Sequence[str]) -> bool:
-        if any(self._has(word) for word in words):
+        if any(self._has(word) for word in words) or (self.dashless and self._has(f"-{words[0]}" if words else "")):
             return True
         return any(word == self.setting and _SETTING.match(value) for word, value in pairwise(words))
 
@@ -116,11 +129,18 @@ _OPTIONS = {
         "FI",
         _names("--checkpoint-action --info-script --new-volume-script --rmt-command --rsh-command --to-command"
               " --use-compress-program"),
+        dashless=True,
     ),
     "rsync": _Options("e", ("--rsh", "--rsync-path")),
     "scp": _Options("oS"),
     "sftp": _Options("DoS"),
     "zip": _Options("T", ("--test", "--unzip-command")),
+    "split": _Options(long=("--filter",)),
+    "wget": _Options("e", ("--config", "--execute", "--use-askpass")),
+    "bat": _Options(long=("--pager",)),
+    "ag": _Options(long=("--pager",)),
+    "mapfile": _Options("C"),
+    "readarray": _Options("C"),
     "sort": _Options("o", ("--compress-program", "--output")),
     "man": _Options("HPX", ("--html", "--pager")),
     "tree": _Options("o"),
@@ -130,6 +150,13 @@ _OPTIONS = {
 def name_of(program: str) -> str:
     """Without the directory it lies in."""
     return program.rpartition("/")[2]
+
+
+def plainly(words: Sequence[str]) -> tuple[str, ...]:
+    """As people write rules: without the program's directory, and without the options before a subcommand."""
+    name, rest = name_of(words[0]), tuple(words[1:])
+    place = _subcommand_place(name, rest) if name in _RUNNING_SUBCOMMANDS else 0
+    return (name, *rest[place:])
 
 
 def runs_others(words: Sequence[str]) -> bool:
@@ -145,17 +172,23 @@ def runs_others(words: Sequence[str]) -> bool:
 
 
 def _subcommand(name: str, words: Sequence[str]) -> str:
+    place = _subcommand_place(name, words)
+    return words[place] if place < len(words) else ""
+
+
+def _subcommand_place(name: str, words: Sequence[str]) -> int:
     before = ""
-    for word in words:
+    for place, word in enumerate(words):
         if not word.startswith("-") and before not in _WITH_VALUE.get(name, ()):
-            return word
+            return place
         before = word
-    return ""
+    return len(words)
 
 
 def takes_code(words: Sequence[str]) -> bool:
     """Whether what it does is written in a language that is not read here; or comes from its input."""
     name = name_of(words[0])
-    if name in SHELLS and all(word.startswith("-") for word in words[1:]):
-        return True
-    return name in _TAKE_CODE or name.startswith(_INTERPRETERS)
+    if name in SHELLS:
+        bundles = "".join(word for word in words[1:] if word.startswith("-") and not word.startswith("--"))
+        return "c" not in bundles or "s" in bundles
+    return name in _FED or name in _TAKE_CODE or name.startswith(_INTERPRETERS)

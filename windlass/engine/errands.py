@@ -5,12 +5,14 @@ Whoever asked may go away; the run goes on.
 """
 
 import asyncio
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from windlass.engine.drafts import is_whole_summary
-from windlass.errors import Conflict, JournalPoisoned, Unavailable
+from windlass.errors import Conflict, JournalPoisoned, Unavailable, WindlassError
 from windlass.journal import view
 from windlass.wire.execution import COMMAND_MARK
 from windlass.wire.http import ShellOutput, Summarized
@@ -34,11 +36,7 @@ class Errands:
 
     async def summarize(self, session_id: str, by: By) -> Summarized:
         """Replace what the model is sent of the conversation by a summary of it; returns when that is on disk."""
-        workspace = self._workspace
-        if not workspace.sessions.get(session_id).message_count and not workspace.is_session_busy(session_id):
-            await workspace.log.durable(workspace.log.head)
-            raise Conflict("There is nothing to sum up yet. Send a prompt first.")
-        run = await self._ended(workspace.accept_errand(session_id, SUMMARIZE, "summarize", by))
+        run = await self._ended(await self._accepted(partial(self._accept_summary, session_id, by)))
         for message in await self._messages(run):
             if is_whole_summary(message):
                 return Summarized(run.id, message.id, message.text)
@@ -46,15 +44,30 @@ class Errands:
             "The run ended without a whole summary. Look at its messages for what went wrong, then repeat it."
         )
 
+    def _accept_summary(self, session_id: str, by: By) -> str:
+        workspace = self._workspace
+        if not workspace.sessions.get(session_id).message_count and not workspace.is_session_busy(session_id):
+            raise Conflict("There is nothing to sum up yet. Send a prompt first.")
+        return workspace.accept_errand(session_id, SUMMARIZE, "summarize", by)
+
     async def shell(self, session_id: str, command: str, term_width: int, by: By) -> ShellOutput:
         """Run a person's own command in the workspace's directory; what it printed, when it has ended."""
         text = COMMAND_MARK + command
-        run = await self._ended(self._workspace.accept_errand(session_id, text, "shell", by, term_width))
+        accept = partial(self._workspace.accept_errand, session_id, text, "shell", by, term_width)
+        run = await self._ended(await self._accepted(accept))
         for message in await self._messages(run):
             for part in message.parts:
                 if isinstance(part, ShellCommand):
                     return ShellOutput(part.data.output, part.data.exit_code)
         raise Conflict("The run ended without having run the command. Look at its messages for what went wrong.")
+
+    async def _accepted(self, accept: Callable[[], str]) -> str:
+        """Its run. Nothing is awaited once it is accepted: whoever waits for its end must not come after it."""
+        try:
+            return accept()
+        except WindlassError:
+            await self._workspace.log.durable(self._workspace.log.head)  # what it is refused for must be on disk
+            raise
 
     async def _ended(self, run_id: str) -> Run:
         """Wait for the run's end, and raise unless it completed."""

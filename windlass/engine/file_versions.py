@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import re
 from typing import Literal
 
 import msgspec
@@ -16,6 +17,7 @@ from windlass.wire.run_events import FileWritten
 from windlass.wire.sessions import FilePrivate, FileVersion
 
 ABSENT = "absent"  # the digest of a file that is not there
+_DIGEST = re.compile("[0-9a-f]{64}")
 _VERSION_BYTES = 512  # of a version without its content, so that many empty ones count too
 
 
@@ -45,6 +47,14 @@ def digest(content: bytes | None) -> str:
     return ABSENT if content is None else hashlib.sha256(content).hexdigest()
 
 
+def _told(claim: str) -> str:
+    """A digest that came with a large content: it takes milliseconds to make, here on the event loop.
+
+    A wrong one makes an undo refuse, or put back another version that the same run told of; it could tell that anyway.
+    """
+    return claim if _DIGEST.fullmatch(claim) else ""
+
+
 class FileVersions:
     """What is known of each file in each session: the number and the digest of its newest version.
 
@@ -68,11 +78,13 @@ class FileVersions:
 
         Raises ValueError for contents that are none.
         """
+        if {written.encoding, written.before_encoding} - {"", "base64"}:
+            raise ValueError("an encoding that is none")
         after, facts, was = Content(written.content, written.encoding), [], ""
-        digest_after = after.digest
+        digest_after = _told(written.digest) or after.digest
         if written.before is not msgspec.UNSET:
             before = Content(written.before, written.before_encoding)
-            was = before.digest
+            was = ABSENT if before.text is None else _told(written.before_digest) or before.digest
             known = self._known.get((session_id, written.path))
             if known is None or known.digest != was:
                 facts.append(self._fact(session_id, run_id, by, written.path, "before", before, FilePrivate(was, was)))
@@ -80,9 +92,9 @@ class FileVersions:
         facts.append(self._fact(session_id, run_id, by, written.path, "after", after, private))
         return self._log.append(facts)
 
-    def undone(self, session_id: str, run_id: str, by: By, path: str, content: Content, was: str) -> Fact:
+    def undone(self, session_id: str, run_id: str, by: By, path: str, content: Content, digests: FilePrivate) -> Fact:
         """The file is again what it was before the run. The fact is no fact of the run: that is over (I3)."""
-        return self._fact(session_id, run_id, by, path, "undo", content, FilePrivate(content.digest, was))
+        return self._fact(session_id, run_id, by, path, "undo", content, digests)
 
     def _fact(
         self,

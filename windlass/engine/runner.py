@@ -285,11 +285,18 @@ class Runner:
     async def approve(self, ask: PermissionAsk) -> Verdict:
         if self._deaf:
             return "withdrawn"
-        if not ask.read_only and (self._plan or self._session_plans):
+        if self._forbids(ask):
             # Also for a run that started before: from the moment a person said so, it changes nothing any more.
             return await self.workspace.desk.refuse(self.entry, ask, PLAN_MODE)
         verdict = await self.workspace.desk.ask(self.entry, ask, self._config)
+        if verdict == "granted" and not self._deaf and self._forbids(ask):
+            # Switched on while people were asked: an answer to the question is none to that.
+            verdict = await self.workspace.desk.refuse(self.entry, ask, PLAN_MODE)
         return "withdrawn" if self._deaf else verdict
+
+    def _forbids(self, ask: PermissionAsk) -> bool:
+        """Whether plan mode keeps it from being done, now."""
+        return not ask.read_only and (self._plan or self._session_plans)
 
     async def delegate(self, request: OwnerRequest) -> OwnerReply:
         if self._deaf:

@@ -16,7 +16,7 @@ from windlass.errors import Invalid, NotFound, Unavailable, WindlassError
 from windlass.journal import file_history, view
 from windlass.wire.http import NotRestored, Undone
 from windlass.wire.permissions import By
-from windlass.wire.sessions import FileVersion
+from windlass.wire.sessions import FilePrivate, FileVersion
 from windlass.wire.tools import ToolError
 
 if TYPE_CHECKING:
@@ -59,7 +59,8 @@ async def undo(workspace: "Workspace", session_id: str, run_id: str, by: By) -> 
     try:
         runs = await _runs(workspace, session_id, run_id)
         held = await _sessions(workspace, session_id, runs)
-        workspace.sessions.get(session_id)  # it may have been deleted while we read
+        workspace.sessions.get(session_id)  # it may have been deleted while we read, or its workspace closed
+        workspace.check_accepting()
         workspace.hold(held)
     except WindlassError:
         await workspace.log.durable(workspace.log.head)  # what it is refused for must be on disk
@@ -121,13 +122,14 @@ async def _put_back(
             if number >= limits.UNDO_FILES:
                 raise ToolError(_TOO_MANY)
             content = await _before(workspace, chain)
-            restored = await workspace.context.in_thread(_restore, root, chain, content.bytes)
+            restored = await workspace.context.in_thread(_restore, root, chain, content)
         except ToolError as error:
             answer.refused.append(NotRestored(chain.path, str(error)))
             continue
         if restored:
             # Each on its own: if the server dies in between, as little as possible was done and not told.
-            fact = workspace.file_versions.undone(session_id, run_id, by, chain.path, content, chain.after)
+            digests = FilePrivate(chain.before, chain.after)
+            fact = workspace.file_versions.undone(session_id, run_id, by, chain.path, content, digests)
             await workspace.log.durable(workspace.log.append([fact]))
             answer.restored.append(chain.path)
     return answer
@@ -158,8 +160,12 @@ async def _before(workspace: "Workspace", chain: Chain) -> Content:
     return Content(version.content, version.encoding)
 
 
-def _restore(root: Root, chain: Chain, content: bytes | None) -> bool:
+def _restore(root: Root, chain: Chain, was: Content) -> bool:
     """Write the file as it was; False when it already is. Raises ToolError."""
+    try:
+        content = was.bytes
+    except ValueError:
+        raise ToolError(_UNKNOWN) from None  # what a run told of as base64 and is none
     inside = root.relative(chain.path)
     now = root.read_if_exists(inside, limits.FILE_READ_BYTES)
     if now == content:

@@ -105,7 +105,7 @@ class Server:
                 "an MCP server is lost" if was_connected else "an MCP server could not be connected",
                 server=self.spec.name,
                 why=why,
-                said=[self.spec.redact(line) for line in words.lines()],
+                said=words.lines(self.spec.redact),
             )
             if self._restarts.given_up(self._now()):
                 why += (

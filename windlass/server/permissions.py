@@ -38,7 +38,10 @@ async def grant_permission(
 @get("/permissions/skip")
 async def get_skip(state: State, workspace_id: FromPath[str]) -> Skip:
     """Whether questions are skipped in this workspace."""
-    return Skip(workspace_of(state, workspace_id).permissions.skip)
+    workspace = workspace_of(state, workspace_id)
+    skip = Skip(workspace.permissions.skip)
+    await workspace.log.durable(workspace.log.head)  # a crash could take it back until then (I12)
+    return skip
 
 
 @post("/permissions/skip", status_code=200)

@@ -2,8 +2,9 @@
 
 import ipaddress
 import re
+import string
 from typing import NamedTuple
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, quote, urlsplit, urlunsplit
 
 from windlass import limits
 from windlass.wire.tools import ToolError
@@ -12,6 +13,10 @@ _HOST = re.compile(r"(?!-)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*\.?")
 _NUMBER = re.compile(r"(0x[0-9a-f]*|[0-9]+)\.?")
 _UNICAST = ipaddress.ip_network("2000::/3")  # all that is given out for the open internet
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
+# What means the same with and without percent-encoding.
+_UNRESERVED = string.ascii_letters + string.digits + "-._~"
+_PATH_PLAIN = _UNRESERVED + "!$&'()*,:;=@"
+_QUERY_PLAIN = _UNRESERVED + "!$'()*,/:?@"
 _FIRST_FREE_PORT = 1024  # below are services that are no web servers and might take what we send for commands
 
 
@@ -21,6 +26,42 @@ class Target(NamedTuple):
     scheme: str
     host: str
     port: int
+
+
+def plain_url(url: str, allow_private: bool) -> str:
+    """The one way to write this URL, or ToolError. It is what people are asked for, what rules are about, and what is
+    fetched: `https://HOST:443/a/%2e%2e/b` must not get around a rule about `https://host/b`."""
+    target = check_url(url, allow_private)
+    parts = urlsplit(url)
+    host = target.host.rstrip(".")
+    host = f"[{host}]" if ":" in host else host
+    port = "" if target.port == _usual_port(target.scheme) else f":{target.port}"
+    path = _without_dots(_spelt(parts.path or "/", _PATH_PLAIN, "+/"))
+    return urlunsplit((target.scheme, host + port, path, _spelt(parts.query, _QUERY_PLAIN, "&+;="), ""))
+
+
+def _spelt(text: str, plain: str, others: str) -> str:
+    """With `plain` characters as they are, `others` as they came, and everything else percent-encoded."""
+
+    def one(found: re.Match[str]) -> str:
+        piece = found.group()
+        if len(piece) == 1:
+            return piece if piece in plain or piece in others else quote(piece, safe="", errors="replace")
+        meant = chr(int(piece[1:], 16))
+        return meant if meant in plain else piece.upper()
+
+    return re.sub(r"%[0-9A-Fa-f]{2}|.", one, text, flags=re.DOTALL)
+
+
+def _without_dots(path: str) -> str:
+    kept: list[str] = []
+    segments = path.split("/")[1:]
+    for segment in segments:
+        if segment == "..":
+            del kept[-1:]
+        elif segment != ".":
+            kept.append(segment)
+    return "/".join(["", *kept, *([""] if segments[-1] in (".", "..") else [])])
 
 
 def check_url(url: str, allow_private: bool) -> Target:
@@ -38,10 +79,14 @@ def check_url(url: str, allow_private: bool) -> Target:
         raise ToolError("Only http:// and https:// URLs can be fetched.")
     if "@" in parts.netloc:
         raise ToolError("A URL with a user name or a password in it is not fetched. Leave that part out.")
-    port = port if port is not None else 443 if parts.scheme == "https" else 80
+    port = port if port is not None else _usual_port(parts.scheme)
     if port not in (80, 443) and port < _FIRST_FREE_PORT:
         raise ToolError(f"Port {port} is not one of a web server: it must be 80, 443 or {_FIRST_FREE_PORT} and above.")
     return Target(parts.scheme, _checked_host(parts, allow_private), port)
+
+
+def _usual_port(scheme: str) -> int:
+    return 443 if scheme == "https" else 80
 
 
 def _checked_host(parts: SplitResult, allow_private: bool) -> str:

@@ -7,6 +7,7 @@ was approved is what is executed (I10, A27).
 
 import asyncio
 import base64
+import hashlib
 import os
 from contextlib import suppress
 from dataclasses import dataclass
@@ -118,7 +119,13 @@ def written_file(path: str, change: Change) -> WrittenFile:
     """
     content, encoding = _kept(change.after)
     before, before_encoding = (None, "") if change.before is None else _kept(change.before)
-    return WrittenFile(path, content, before, encoding, before_encoding)
+    digests = _digest(change.after), _digest(change.before or b"")
+    return WrittenFile(path, content, before, encoding, before_encoding, *digests)
+
+
+def _digest(content: bytes) -> str:
+    """Of a large content, here in a thread: whoever keeps it would hold everyone up with it."""
+    return hashlib.sha256(content).hexdigest() if len(content) > limits.FILE_DIGEST_BYTES else ""
 
 
 def _kept(content: bytes) -> tuple[str, str]:

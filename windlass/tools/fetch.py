@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from windlass import limits
-from windlass.tools.addresses import check_url
+from windlass.tools.addresses import plain_url
 from windlass.tools.arguments import read_arguments, schema_of
 from windlass.tools.readable import readable
 from windlass.tools.text import shown
@@ -46,15 +46,15 @@ class Fetch:
 
     def plan(self, arguments: dict[str, Any], tool_call_id: str) -> "FetchPlan":
         wanted = read_arguments(arguments, FetchArguments)
-        check_url(wanted.url, self._allow_private)
+        url = plain_url(wanted.url, self._allow_private)
         ask = PermissionAsk(
             tool_call_id=tool_call_id,
             tool_name=self.name,
             action="fetch",
-            description=f"Fetch {shown(wanted.url)}",
+            description=f"Fetch {shown(url)}",
             path="",
-            resource=wanted.url,
-            params={"url": wanted.url, "from_character": wanted.from_character},
+            resource=url,
+            params={"url": url, "from_character": wanted.from_character},
             confined=False,
         )
         return FetchPlan(ask, wanted.from_character, self._allow_private, self._web)

@@ -1,13 +1,16 @@
 """Tools of MCP servers as an agent's own: each asks the owner of the run to make the call (`wire/delegation.py`)."""
 
+import hashlib
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import structlog
 
+from windlass import limits
 from windlass.tools.text import shown
 from windlass.wire.delegation import CallMcpTool, McpTool, OwnerReply
 from windlass.wire.execution import PermissionAsk
@@ -42,7 +45,7 @@ def tool_name(server: str, tool: str) -> str:
 
 
 class Mcp:
-    """One tool of one server. `resource` is what permissions and rules are about."""
+    """One tool of one server. `resource`, with the arguments behind it, is what permissions and rules are about."""
 
     def __init__(self, tool: McpTool, delegate: Delegate) -> None:
         self.name = tool_name(tool.server, tool.name)
@@ -61,11 +64,18 @@ class Mcp:
             action="call",
             description=f"Call {shown(self._tool.name)} of the MCP server {self._tool.server}, unconfined.",
             path="",
-            resource=self.resource,
+            resource=f"{self.resource} {_spelled(arguments)}",
             params={"server": request.server, "tool": request.tool, "arguments": request.arguments},
             confined=False,
         )
         return McpPlan(ask, request, self._delegate)
+
+
+def _spelled(arguments: dict[str, Any]) -> str:
+    """The arguments, always in one spelling: an answer for the session is for this very call and no other (I10)."""
+    text = msgspec.json.encode(arguments, order="deterministic").decode()
+    # Of long ones their digest: what was answered is remembered for as long as the session.
+    return text if len(text) <= limits.MCP_RESOURCE_CHARACTERS else hashlib.sha256(text.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,8 +32,15 @@ def readable(body: bytes, content_type: str, charset: str) -> str:
         raise ToolError("This is no text. Only HTML, text and JSON can be fetched.")
     if is_html and not charset and (found := _META.search(body[:2048])) is not None:
         charset = found[1].decode()
-    text = body.decode(charset if _CHARSET.fullmatch(charset) else "utf-8", "replace")
+    text = _decoded(body, charset if _CHARSET.fullmatch(charset) else "utf-8")
     return _markdown(text) if is_html else text
+
+
+def _decoded(body: bytes, charset: str) -> str:
+    try:
+        return body.decode(charset, "replace")
+    except LookupError:
+        return body.decode("utf-8", "replace")  # a number that no such encoding has: iso-8859-99
 
 
 def _markdown(page: str) -> str:

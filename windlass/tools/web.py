@@ -98,9 +98,15 @@ class Web:
             # Joined by the library, and then judged by us as if it had come from the model.
             url = str(parsed.join(yarl.URL(location)))
             target = check_url(url, self._allow_private)
-            if target.host != first.host or (first.scheme == "https" and target.scheme != "https"):
+            if not _is_same_place(first, target):
                 return Page(str(parsed), response.status, elsewhere=url)
         raise ToolError(f"The page redirects more than {limits.FETCH_REDIRECTS} times.")
+
+
+def _is_same_place(first: Target, target: Target) -> bool:
+    """Also when it goes over to https. Another port is another server, even on the same machine."""
+    went_over = (first.scheme, first.port, target.scheme, target.port) == ("http", 80, "https", 443)
+    return target == first or (target.host == first.host and went_over)
 
 
 async def _page(url: str, response: aiohttp.ClientResponse) -> Page:

@@ -77,7 +77,8 @@ class UsageGained(msgspec.Struct, tag_field="type", tag="usage", frozen=True):
 class FileWritten(msgspec.Struct, tag_field="type", tag="file_version", frozen=True):
     """`before` is None when there was no file, and unset when the executor does not know: then it cannot be undone.
 
-    An encoding of "" is UTF-8 text; "base64" is for bytes that are not.
+    An encoding of "" is UTF-8 text; "base64" is for bytes that are not. A digest is the SHA-256 of the bytes, in hex,
+    from whoever had them at hand outside the event loop; "" when nobody had.
     """
 
     path: str
@@ -85,6 +86,8 @@ class FileWritten(msgspec.Struct, tag_field="type", tag="file_version", frozen=T
     before: str | msgspec.UnsetType | None = msgspec.UNSET
     encoding: str = ""
     before_encoding: str = ""
+    digest: str = ""
+    before_digest: str = ""
 
 
 class TitleSuggested(msgspec.Struct, tag_field="type", tag="title", frozen=True):

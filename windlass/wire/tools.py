@@ -38,7 +38,8 @@ class ToolOutput(msgspec.Struct, frozen=True):
 class WrittenFile(msgspec.Struct, frozen=True):
     """A file that was changed, by its absolute path. `before` is None when there was none.
 
-    An encoding of "" is UTF-8 text; "base64" is for bytes that are not.
+    An encoding of "" is UTF-8 text; "base64" is for bytes that are not. A digest is the SHA-256 of the bytes, in hex;
+    "" is left to whoever keeps them.
     """
 
     path: str
@@ -46,6 +47,8 @@ class WrittenFile(msgspec.Struct, frozen=True):
     before: str | None
     encoding: str = ""
     before_encoding: str = ""
+    digest: str = ""
+    before_digest: str = ""
 
 
 class ProcessExit(msgspec.Struct, frozen=True):
