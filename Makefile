@@ -17,7 +17,7 @@ run: .venv/.runtime  ## start the server: SQLite, a key from the environment or 
 setup: .venv/.dev  ## make .venv with .venv/bin/windlass, and what tests need
 
 test: check  ## everything that must hold: checks, unit tests, real servers, 300 simulated schedules
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 check: .venv/.dev  ## style and types, under a minute
 	$(BIN)/ruff check windlass tests bench

@@ -27,7 +27,7 @@ def main() -> int:
 
 def passes(number: int, seed: int, arguments: list[str]) -> bool:
     began = time.monotonic()
-    argv = [sys.executable, "-m", "pytest", "-n", "auto", "--shuffle", str(seed), *arguments]
+    argv = [sys.executable, "-m", "pytest", "-n", "auto", "--dist", "worksteal", "--shuffle", str(seed), *arguments]
     try:
         run = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=RUN_SECONDS)
         output, code = run.stdout, run.returncode
