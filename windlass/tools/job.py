@@ -34,12 +34,13 @@ class Job:
         line: str,
         process: Process,
         watch: Callable[[bytes], None] | None = None,
+        kept_bytes: int = 0,
     ) -> None:
         self.id = id
         self.session_id = session_id
         self.run_id = run_id
         self.line = line
-        self.output = HeadAndTail(limits.BASH_OUTPUT_BYTES)
+        self.output = HeadAndTail(kept_bytes or limits.BASH_OUTPUT_BYTES)
         self.read_up_to = 0  # what the model has seen of it
         self.is_background = False
         self.exit: ProcessExit | None = None

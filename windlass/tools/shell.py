@@ -9,13 +9,11 @@ import os
 from collections.abc import Callable
 
 from windlass import limits
-from windlass.tools.output import HeadAndTail, PipeReader
+from windlass.tools.job import Job
 from windlass.wire.execution import COMMAND_MARK, Cancel, Events, RunOutcome, RunSpec, Steer
 from windlass.wire.messages import ShellCommand, ShellCommandData
 from windlass.wire.run_events import MessageEnd, MessageStart
-from windlass.wire.tools import Process, ProcessExit, Spawner
-
-_END_SECONDS = limits.KILL_GRACE_SECONDS + 0.5  # the grace, and a moment for the force that follows it
+from windlass.wire.tools import Process, Spawner
 
 
 class ShellExecutor:
@@ -46,38 +44,22 @@ class ShellExecutor:
             )
         except OSError as error:
             return RunOutcome("failed", f"The command could not be started: {error.strerror or error}.")
-        output, exit_code = await self._follow(process)
+        output, exit_code = await self._follow(spec, command, process)
         part, id = ShellCommand(ShellCommandData(command, output, exit_code)), self._new_message_id()
         events.emit(MessageStart(id, "assistant", parts=[part]))
         await events.durable(MessageEnd(id, "end_turn"))
         return RunOutcome("completed")
 
-    async def _follow(self, process: Process) -> tuple[str, int]:
+    async def _follow(self, spec: RunSpec, command: str, process: Process) -> tuple[str, int]:
         """What it printed until its end, and its exit code. A cancel ends all of it."""
-        kept = HeadAndTail(limits.SHELL_OUTPUT_BYTES)
-        reader = PipeReader(process.output, kept.add)
+        job = Job(spec.run_id, spec.session_id, spec.run_id, command, process, kept_bytes=limits.SHELL_OUTPUT_BYTES)
         note = ""
         try:
-            try:
-                async with asyncio.timeout(self._seconds):
-                    ended = await process.wait()
-            except TimeoutError:
-                note = f"\n[ended after the time limit of {self._seconds:g} s]"
-                ended = await _end(process)
-        except asyncio.CancelledError:
-            # If we are cancelled once more while waiting here, the tree still dies: the guardian has been told.
-            await _end(process)
-            raise
+            async with asyncio.timeout(self._seconds):
+                await job.ended()
+        except TimeoutError:
+            note = f"\n[ended after the time limit of {self._seconds:g} s]"
         finally:
-            reader.close()
-        return kept.text() + note, ended.exit_code
-
-
-async def _end(process: Process) -> ProcessExit:
-    """Kill the tree and wait for its end; a bound, because what cannot be killed must not hold up the run."""
-    process.kill()
-    try:
-        async with asyncio.timeout(_END_SECONDS):
-            return await process.wait()
-    except TimeoutError:
-        return ProcessExit(exit_code=-9, reason="killed")
+            # If we are cancelled once more while waiting here, the tree still dies: the guardian has been told.
+            ended = await job.end()
+        return job.output.text() + note, ended.exit_code
