@@ -22,7 +22,7 @@ class RunSpec(msgspec.Struct, frozen=True):
 
     `roles` are those of the sessions from the root's first sub-agent down to this one: none for a top-level run.
     `plan`: only tools that change nothing. `wants_title`: the session has no name yet. `term_width`: columns of the
-    terminal a command was typed in.
+    terminal a command was typed in. `max_cost`: what the prompt lets the run cost; 0: what the settings say.
     """
 
     run_id: str
@@ -39,6 +39,7 @@ class RunSpec(msgspec.Struct, frozen=True):
     plan: bool = False
     wants_title: bool = False
     term_width: int = 0
+    max_cost: float = 0.0
 
 
 class RunOutcome(msgspec.Struct, frozen=True):

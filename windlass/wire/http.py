@@ -54,6 +54,9 @@ class WorkspaceConfig(msgspec.Struct):
 
 
 class Workspace(msgspec.Struct, omit_defaults=True):
+    """`closed`: the server remembers it, but nothing is open; it has an id and a path only. `updated_at`: when
+    something last happened in it, in Unix seconds; 0 when nothing has."""
+
     id: str
     path: str
     client_id: str = ""
@@ -62,6 +65,8 @@ class Workspace(msgspec.Struct, omit_defaults=True):
     version: str = ""
     config: WorkspaceConfig | None = None
     skills: list[Any] = []
+    closed: bool = False
+    updated_at: int = 0
 
 
 class CurrentSession(msgspec.Struct):
@@ -88,6 +93,10 @@ class UpdateSession(msgspec.Struct):
 
 
 class Prompt(msgspec.Struct, omit_defaults=True):
+    """`max_cost`: the run ends when it has cost this much; 0 is what the config says, and the smaller of both counts.
+    `allow`: rules as in the config that hold for this run and the agents it starts, beside the config's own; what the
+    config denies stays denied."""
+
     session_id: str
     prompt: str
     run_id: str = ""
@@ -95,6 +104,8 @@ class Prompt(msgspec.Struct, omit_defaults=True):
     on_busy: OnBusy = "enqueue"
     reasoning_effort: str = ""
     model: str = ""  # "provider/model"; "" is what the config says
+    max_cost: float = 0.0
+    allow: list[str] = []
 
 
 class Accepted(msgspec.Struct, omit_defaults=True):
@@ -191,9 +202,34 @@ class Skip(msgspec.Struct):
 
 
 class Ticket(msgspec.Struct):
+    """`urls`: the addresses with the ticket in them at which a browser may open the page, those that another machine
+    can reach first."""
+
     ticket: str
     path: str
     expires_in_seconds: int
+    urls: list[str] = []
+
+
+class MarkdownTexts(msgspec.Struct):
+    texts: list[str]
+
+
+class MarkdownHtml(msgspec.Struct):
+    """One piece of HTML for each text, safe to put into a page: no scripts, no styles, no handlers, nothing loaded."""
+
+    html: list[str]
+
+
+class SearchHit(msgspec.Struct):
+    """A message that contains what was looked for; `excerpt` is the text around its first occurrence."""
+
+    session_id: str
+    session_title: str
+    message_id: str
+    role: str
+    excerpt: str
+    created_at: int
 
 
 class TokenInfo(msgspec.Struct):

@@ -65,7 +65,8 @@ class RunPrivate(msgspec.Struct, omit_defaults=True):
 
     `number` is its place in its session, `order` its place in the workspace, `by` who sent the prompt. `parent_run` is
     the run whose agent it is. `transcript` is what the executor of an ended run wants kept, opaque to us.
-    `term_width` is how wide the terminal of whoever sent a command is, 0 when nobody said.
+    `term_width` is how wide the terminal of whoever sent a command is, 0 when nobody said. `max_cost` and `allow` are
+    what the prompt said (see `Prompt`).
     """
 
     number: int
@@ -79,6 +80,8 @@ class RunPrivate(msgspec.Struct, omit_defaults=True):
     transcript: Any = None
     purpose: Purpose = "prompt"
     term_width: int = 0
+    max_cost: float = 0.0
+    allow: list[str] = []
 
 
 class RunComplete(msgspec.Struct, omit_defaults=True):
