@@ -104,7 +104,18 @@ def test_what_is_not_one_simple_command(line: str) -> None:
 
 def test_a_line_that_nobody_would_read_is_not_simple() -> None:
     """Megabytes of a command would be taken apart for every rule, while everyone waits."""
-    assert simple("echo " + "a" * limits.COMMAND_CHARACTERS) is None
+    longest = "echo ".ljust(limits.COMMAND_CHARACTERS, "a")
+    assert simple(longest) is not None
+    assert simple(longest + "a") is None
+
+
+def test_a_word_of_the_shells_own_language_is_no_program() -> None:
+    """A28: `while ls` or `until rm` would be compared as if it were a program of that name."""
+    told = subprocess.run(["/bin/bash", "-c", "compgen -k"], capture_output=True, text=True, timeout=_RUN_SECONDS)
+    keywords = set(told.stdout.split())
+    assert len(keywords) > 15
+    wrong = {word for word in keywords if simple(f"{word} x") is not None}
+    assert wrong <= {"time", "function", "coproc"}, "these three are programs that run others, for a rule"
 
 
 # -- every command of a line ------------------------------------------------------------------------------------------

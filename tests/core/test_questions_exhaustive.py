@@ -56,6 +56,17 @@ def test_a_question_and_its_end_say_whose_they_are() -> None:
     assert (ended.body.batch_id, ended.body.session_id, ended.body.by) == ("ask1", "s1", By("ann", "c1"))
 
 
+def test_who_comes_too_late_is_told_of_which_batch_and_nothing_else() -> None:
+    """Else the second answer would be taken for news, or for another batch's (I9)."""
+    questions = Questions()
+    questions.ask(batch(), By("run"))
+    questions.cancel("ask1", By("ann"))
+    late = questions.answer("ask1", [], By("bob"))
+    assert late == questions.cancel("ask1", By("bob")) == questions.expire("ask1")
+    assert (late.resolved, late.batch_id, late.facts, late.run_id, late.answers) == (False, "ask1", [], "", ())
+    assert late.outcome == "withdrawn"
+
+
 def a_second_answer_wins_too(patch: pytest.MonkeyPatch) -> None:
     original = Questions.answer
 
