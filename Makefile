@@ -20,8 +20,8 @@ test: check  ## everything that must hold: checks, unit tests, real servers, 300
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 check: .venv/.dev  ## style and types, under a minute
-	$(BIN)/ruff check windlass tests bench
-	$(BIN)/ruff format --check --quiet windlass tests bench
+	$(BIN)/ruff check windlass tests bench examples
+	$(BIN)/ruff format --check --quiet windlass tests bench examples
 	$(BIN)/mypy -p windlass -p bench
 
 shuffle: .venv/.dev  ## the suite RUNS times, each time in another order; says which orders failed

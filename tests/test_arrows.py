@@ -16,7 +16,8 @@ ARROWS = {
     "errors": set(),
     "ids": set(),
     "clock": set(),
-    "logs": set(),
+    "logs": {"log_file"},
+    "log_file": {"limits"},
     "wire": set(),
     "config": {"limits", "models"},  # what the names of providers mean
     "core": {"wire", "errors", "limits"},
@@ -30,11 +31,11 @@ ARROWS = {
     "fleet": {"wire", "limits", "ids", "clock", "errors"},
     "server": {"engine", "wire", "errors", "ids", "limits", "clock"},
     "client": {"wire", "limits", "ids", "errors", "config"},
-    "cli": {"client", "config", "limits", "ids"},
+    "cli": {"client", "config", "limits", "ids", "log_file", "wire"},
     "__main__": {"cli"},
 }
 # Imported where they are used: `windlass --help` must not wait for the server to load.
-LAZY_ARROWS = {"cli": {"app", "assembly", "server", "journal", "fleet", "models", "tools", "wire", "worker_app"}}
+LAZY_ARROWS = {"cli": {"app", "assembly", "fleet", "guardian", "journal", "models", "server", "tools", "worker_app"}}
 EVERYONE = {"app", "testing", "worker_app", "assembly"}  # the composition roots know every room, and the tests' kit may
 # Libraries that one room hides from all others.
 HIDDEN = {"sqlite3": {"journal"}, "litestar": {"server"}, "uvicorn": {"server"}, "click": {"cli"}}

@@ -6,7 +6,6 @@ The only file that knows every room.
 import asyncio
 import contextlib
 import os
-import shlex
 import signal
 import socket
 import ssl
@@ -33,8 +32,10 @@ from windlass.journal.lock import only_writer
 from windlass.journal.sqlite import SqliteBackend
 from windlass.journal.writer import ThreadWriter
 from windlass.mcp.hub import Hub
+from windlass.server.addresses import client_address, page_addresses
 from windlass.server.app import create_app
 from windlass.server.door import Door
+from windlass.server.greeting import greeting, page_link
 from windlass.server.listener import Listener
 from windlass.server.peers import is_own_command
 from windlass.server.private_files import private_directory, write_private
@@ -70,7 +71,7 @@ class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 def serve(options: ServeOptions) -> int:
     """Run a server until it is told to leave; returns the process's exit code."""
-    logs.configure(os.environ.get("WINDLASS_LOG", ""))
+    logs.configure(os.environ.get("WINDLASS_LOG", ""), os.environ.get("WINDLASS_LOG_SHOWN", ""))
     # The thread that commits gives the interpreter away with every statement. At the usual five milliseconds until it
     # has it back, a cancel would take a quarter of a second to be durable when the loop is busy.
     sys.setswitchinterval(limits.THREAD_SWITCH_SECONDS)
@@ -86,6 +87,8 @@ def serve(options: ServeOptions) -> int:
         except WindlassError as error:
             print(f"windlass: {error.message}", file=sys.stderr)
             return 1
+        finally:
+            logs.close()
 
 
 class Server:
@@ -102,6 +105,7 @@ class Server:
         self._protected = assembly.protected_paths(
             self._data_dir, options.config, options.ready_file, options.tls_key, *sockets
         )
+        self._certificate = ""
         self._ports: tuple[int, ...] = ()
         self._linger: asyncio.TimerHandle | None = None
         self._background: set[asyncio.Task[None]] = set()
@@ -109,6 +113,7 @@ class Server:
     async def run(self) -> int:
         private_directory(self._data_dir)
         with only_writer(self._data_dir):
+            logs.keep_in(self._data_dir)  # not before the lock: a second server must not write into the first one's log
             async with self._journal() as journal, self._guardian() as self._spawner, self._fleet():
                 await self._serve(journal)
         if self._poison:
@@ -192,17 +197,20 @@ class Server:
             self._ports = tuple(listener.port for listener in listeners if listener.port)
             await registry.recover()
             urls = [await listener.start() for listener in listeners]
+            services.addresses = page_addresses(urls, self._options.allow_host)
         except BaseException:
             for listener in listeners:
                 listener.close_unused()
             await registry.drain(0.0)
             raise
         self._catch_signals()
-        self._announce(urls, secret)
+        self._announce(urls, secret, services)
+        logger.info("server started", version=__version__, pid=os.getpid(), urls=urls, model=self._config.model)
         self._keep(self._watch_tokens(tokens))
         self._keep(self._trim(journal))
         self._on_idle()
         await self._leave.wait()
+        logger.info("server leaves", pid=os.getpid())
         await self._stop(listeners)
 
     def _listeners(self, app: object, tokens: TokenStore) -> list[Listener]:
@@ -225,6 +233,9 @@ class Server:
             context.load_cert_chain(self._options.tls_cert, self._options.tls_key)
         except (OSError, ssl.SSLError) as error:
             raise Invalid(f"The TLS certificate cannot be used: {error}.") from None
+        # For clients on this machine, who need no authority: the first certificate is ours, others vouch for it.
+        chain = Path(self._options.tls_cert).read_text("utf-8", "replace")
+        self._certificate = chain[chain.find(_BEGIN) : chain.find(_END) + len(_END)] + "\n"
         return context
 
     # -- the agent ----------------------------------------------------------------------------------------------------
@@ -309,14 +320,18 @@ class Server:
         except WindlassError as error:
             logger.error("config not reloaded", reason=error.message)
 
-    def _announce(self, urls: list[str], secret: str) -> None:
+    def _announce(self, urls: list[str], secret: str, services: Services) -> None:
         """Write where we are, then say it: a file that is there means that connections are accepted."""
-        ready = {"url": urls[0], "token": secret, "pid": os.getpid()}
+        url = client_address(urls[0], self._options.allow_host)
+        ready = {"url": url, "token": secret, "pid": os.getpid()}
+        if self._certificate:
+            ready["certificate"] = self._certificate
         content = msgspec.json.encode(ready)
         write_private(self._data_dir / "server.json", content)
         if self._options.ready_file is not None:
             write_private(self._options.ready_file, content)
-        print(_welcome(urls, self._config.model, self._data_dir / "token", self._options.data_dir), flush=True)
+        page = page_link(services) if sys.stdout.isatty() else ""
+        print(greeting(urls, self._config.model, self._data_dir / "token", self._options.data_dir, page), flush=True)
 
     def _on_idle(self) -> None:
         """A server that follows its clients leaves some time after the last one, unless another comes."""
@@ -388,20 +403,9 @@ class Server:
 STOP_SECONDS = 5.0  # what answers under way are given at the end
 
 
+_BEGIN, _END = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
+
+
 def _selected(model: str) -> SelectedModel:
     provider, _, name = model.partition("/")
     return SelectedModel(model=name, provider=provider)
-
-
-def _welcome(urls: list[str], model: str, token_file: Path, data_dir: Path | None) -> str:
-    """What a person sees: where the server is, how to attach, and a request that works as pasted."""
-    url = next((url for url in urls if not url.startswith("unix:")), "")
-    lines = [f"Windlass {__version__} is ready at {', '.join(urls)} (model: {model})", ""]
-    if model == "scripted/demo":
-        lines += ["No model is configured, so the built-in demo answers. It needs no key.", ""]
-    option = f" --data-dir {shlex.quote(str(data_dir))}" if data_dir is not None else ""
-    lines += ["Attach a terminal, as many as you like:", f"  {sys.argv[0]} attach{option}", ""]
-    if url:
-        bearer = f'-H "Authorization: Bearer $(cat {shlex.quote(str(token_file))})"'
-        lines += ["Or over HTTP:", f"  curl {bearer} {url}/v1/version", ""]
-    return "\n".join([*lines, "Ctrl-C stops the server; what it was doing is kept."])

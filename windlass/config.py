@@ -296,7 +296,7 @@ def _check(config: Config, file: Path) -> None:
             raise ConfigError(f"{file}: mcp.{name} needs either a command or a url.")
     for kind in ("allow", "ask", "deny"):
         for pattern in getattr(config.permissions, kind):
-            if not 0 < len(pattern) <= limits.PATTERN_CHARACTERS or not pattern.isprintable():
+            if not is_rule(pattern):
                 raise ConfigError(
                     f'{file}: permissions.{kind}: {pattern[:50]!r} is no pattern; write "tool" or "tool:argument", at '
                     f"most {limits.PATTERN_CHARACTERS} characters, on one line."
@@ -312,6 +312,11 @@ def _check(config: Config, file: Path) -> None:
             parse_duration(duration)
         except ConfigError as error:
             raise ConfigError(f"{file}: {field}: {error}") from None
+
+
+def is_rule(text: str) -> bool:
+    """Whether this can be a rule for tools, here or with a prompt: "tool" or "tool:argument", on one line."""
+    return 0 < len(text) <= limits.PATTERN_CHARACTERS and text.isprintable()
 
 
 _ROLE_NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")

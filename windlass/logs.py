@@ -1,39 +1,80 @@
-"""Structured logs on standard error: one JSON object a line, or coloured lines on a terminal."""
+"""Structured logs: one JSON object a line, or coloured lines on a terminal; and in a file, for `windlass logs`."""
 
 import logging
 import os
 import sys
 from collections.abc import MutableMapping
+from pathlib import Path
 from typing import Any
 
 import structlog
 
+from windlass.log_file import LogFile
 
-def configure(level: str = "") -> None:
+_file: LogFile | None = None  # of this process; loggers are made once and kept, so it is looked up with every line
+
+
+def configure(level: str = "", shown_level: str = "") -> None:
     """Set up logging for this process. Called once, by the composition root.
 
     Without a `level`: info into a file or a service's log, and on a terminal only what a person should look at.
+    `shown_level`: what goes to standard error, if that is to be less than the file gets.
     """
     terminal = sys.stderr.isatty()
-    level = level or ("warning" if terminal else "info")
-    renderer: Any = (
-        structlog.dev.ConsoleRenderer(colors=terminal and "NO_COLOR" not in os.environ)
-        if terminal
-        else structlog.processors.JSONRenderer()
-    )
+    shown = _number(shown_level or level or ("warning" if terminal else "info"))
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
-            *([escaped] if terminal else []),  # JSON escapes by itself
-            renderer,
+            _Output(terminal, shown),
         ],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
+        # What the file is for, a terminal need not show: so no logger leaves out more than the file does.
+        wrapper_class=structlog.make_filtering_bound_logger(_number(level or "info")),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=True,
     )
+
+
+def keep_in(data_dir: Path) -> None:
+    """From now on write everything to the log's file too. The data directory must be ours alone by then."""
+    global _file
+    _file = LogFile(data_dir)
+
+
+def close() -> None:
+    """File what waits and let the file go. Blocks for a moment: not for a running event loop."""
+    global _file
+    file, _file = _file, None
+    if file is not None:
+        file.close()
+
+
+class _Output:
+    """The last step of a line: into the file, and onto standard error as far as it is for there."""
+
+    def __init__(self, terminal: bool, shown: int) -> None:
+        self._terminal = terminal
+        self._shown = shown
+        self._json = structlog.processors.JSONRenderer()
+        # Made only where it is used: it loads what a server in the background never needs.
+        colours = not os.environ.get("NO_COLOR")
+        self._coloured = structlog.dev.ConsoleRenderer(colors=colours) if terminal else self._json
+
+    def __call__(self, logger: Any, method: str, event: MutableMapping[str, Any]) -> str:
+        is_shown = _number(str(event["level"])) >= self._shown
+        line = "" if self._terminal and _file is None else str(self._json(logger, method, event))
+        if _file is not None:
+            _file.write(line)
+        if not is_shown:
+            raise structlog.DropEvent
+        # JSON escapes by itself.
+        return str(self._coloured(logger, method, escaped(logger, method, event))) if self._terminal else line
+
+
+def _number(level: str) -> int:
+    return logging.getLevelNamesMapping()[level.upper()]
 
 
 def escaped(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

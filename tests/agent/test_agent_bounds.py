@@ -39,6 +39,24 @@ async def test_a_run_that_used_up_its_budget_ends_with_a_reason(bound: dict[str,
     assert len(harness.events.results()) == 3  # every call that was asked for has its result (I7)
 
 
+@pytest.mark.parametrize(
+    ("config", "prompt", "limit", "where"),
+    [
+        (0.0, 0.0002, "0.0002", "--max-cost"),
+        (0.0004, 0.0002, "0.0002", "--max-cost"),
+        (0.0002, 0.0004, "0.0002", "[agent]"),
+        (0.0002, 0.0, "0.0002", "[agent]"),
+    ],
+)
+async def test_of_two_cost_limits_the_smaller_counts_and_is_named(
+    config: float, prompt: float, limit: str, where: str
+) -> None:
+    """Otherwise a prompt could spend more than its owner allows, or its sender would raise the wrong limit."""
+    harness = Harness(ToldModel(lambda request: STEP), [counter()], prices=Prices(1, 1, 1, 1), max_cost=config)
+    outcome = await harness.run(max_cost=prompt)
+    assert outcome.status == "failed" and f"may cost {limit}." in outcome.error and where in outcome.error
+
+
 async def test_a_budget_that_is_spent_in_the_middle_of_an_answer_stops_it_there() -> None:
     """Otherwise one endless answer could cost any amount, as long as it is one."""
     words: list[Chunk] = [TextChunk("a "), UsageChunk(Usage(0, 500)), TextChunk("b "), FinishChunk("end_turn")]

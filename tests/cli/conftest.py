@@ -3,7 +3,7 @@
 import asyncio
 import os
 import sys
-from asyncio.subprocess import PIPE
+from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
@@ -33,7 +33,9 @@ async def start(server: FakeWindlass, tmp_path: Path) -> AsyncIterator[Callable[
     token.write_text(TOKEN)
     programs: list[Program] = []
 
-    async def start_program(*arguments: str, stdin: int = PIPE, stdout: int = PIPE) -> Program:
+    async def start_program(*arguments: str, stdin: int | None = None, stdout: int = PIPE) -> Program:
+        if stdin is None:
+            stdin = DEVNULL if arguments[0] == "run" else PIPE  # what is piped into a run is a part of its prompt
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             *("-m", "windlass", *arguments),

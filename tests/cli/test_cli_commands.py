@@ -69,7 +69,7 @@ def test_a_wrong_option_is_one_line_and_code_two() -> None:
 
 def test_without_a_server_one_line_says_what_to_do(tmp_path: Path) -> None:
     """The most common mistake of all."""
-    result = here("-m", "windlass", "sessions", "--data-dir", str(tmp_path))
+    result = here("-m", "windlass", "sessions", "--no-start", "--data-dir", str(tmp_path))
     assert (result.returncode, result.stderr.count("\n")) == (1, 1)
     assert "Start one with `windlass serve`" in result.stderr
 

@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import signal
+from asyncio.subprocess import PIPE
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -260,7 +261,7 @@ async def test_on_a_terminal_a_question_is_asked_and_the_answer_sent(
 async def test_a_prompt_can_come_from_standard_input(server: FakeWindlass, start: Start) -> None:
     """`git diff | windlass run -`"""
     server.on_prompt = answers(server, "Read.")
-    program = await start("run", "-")
+    program = await start("run", "-", stdin=PIPE)
     program.type("Review this.")
     assert program.process.stdin is not None
     program.process.stdin.close()

@@ -40,6 +40,8 @@ class FakeWindlass:
         self.resolved = True
         self.refusals: list[tuple[str, web.Response | None]] = []  # path ending, answer (None: the connection breaks)
         self.on_prompt: Callable[[dict[str, Any]], None] = lambda prompt: None
+        self.accepts = asyncio.Event()  # a prompt waits for this before anything becomes of it
+        self.accepts.set()
         self.on_cancel: Callable[[str], None] = lambda run_id: None
         self.silent = False
         self.greets = True
@@ -100,6 +102,10 @@ class FakeWindlass:
         self.run_state(run_id, state, **({"error": more["error"]} if "error" in more else {}))
         session_id = self.runs[run_id]["session_id"]
         self.fact("run_complete", "created", {"session_id": session_id, "run_id": run_id, "message_id": "m", **more})
+
+    def active(self) -> list[dict[str, Any]]:
+        over = ("completed", "canceled", "failed", "interrupted")
+        return [run for run in self.runs.values() if run["state"] not in over]
 
     # -- the server --
 
@@ -216,6 +222,7 @@ class FakeWindlass:
 
     async def _prompt(self, request: web.Request) -> web.Response:
         body = await request.json()
+        await self.accepts.wait()
         run_id = body["run_id"]
         if run_id not in self.runs:
             self.prompts.append(body)
@@ -256,6 +263,7 @@ class FakeWindlass:
         body = await request.json()
         self.grants.append((body["permission"]["id"], body["action"]))
         self.patterns.append(body.get("pattern", ""))
+        self.pending = [asked for asked in self.pending if asked["id"] != body["permission"]["id"]]
         outcome = "denied" if body["action"] == "deny" else "granted"
         self.fact("permission_notification", "created", a_notification(body["permission"]["id"], outcome))
         return web.json_response({"resolved": self.resolved})
@@ -298,7 +306,7 @@ class Stream:
         server = self._server
         if server.greets:
             position = {"epoch": server.epoch, "head": len(server.facts), "floor": 0}
-            lists = {"runs": [], "permissions": server.pending, "questions": server.batches}
+            lists = {"runs": server.active(), "permissions": server.pending, "questions": server.batches}
             await self._write(response, _event("hello", "created", {**position, **lists}))
             if self._reset:
                 await self._write(response, _event("reset", "updated", {"reason": "epoch", **position}))

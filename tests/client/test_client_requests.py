@@ -178,3 +178,10 @@ def test_an_address_of_another_kind_is_refused_with_what_to_write() -> None:
     """Else `localhost:4747` without http:// would fail with a stack trace."""
     with pytest.raises(errors.Invalid, match="http://HOST:PORT"):
         Client("localhost:4747")
+
+
+async def test_rules_and_a_cost_limit_go_with_the_prompt(server: FakeWindlass, workspace: WorkspaceHandle) -> None:
+    """A script would believe that its run may cost ten cents, and pay ten dollars."""
+    run = await workspace.prompt("ses_1", "Hello", allow=["bash:npm test*"], max_cost=0.1)
+    assert (server.prompts[0]["allow"], server.prompts[0]["max_cost"]) == (["bash:npm test*"], 0.1)
+    assert repr(run) == f"RunHandle(id='{run.id}', session_id='ses_1', state='accepted')"

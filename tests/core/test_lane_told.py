@@ -205,6 +205,17 @@ def test_a_long_prompt_is_whole_until_it_starts_and_then_shortened(length: int, 
     assert fact.body.prompt == (text if length <= 0 else "x" * (bound - 1) + "…")
 
 
+def test_the_rules_of_a_prompt_are_on_disk_until_its_run_starts() -> None:
+    """Else a restart forgets those of a queued run (B13), or a hundred long rules are in the log with every change of
+    a run that no restart goes on with (B45). Who executes it still has them."""
+    lane = Lane("s1")
+    waiting = lane.accept(Request("r1", "go", max_cost=0.5, allow=["bash:make*"]), ANN, "").facts[-1]
+    entry = lane.entries[0]
+    (start,) = lane.start(entry, "")
+    assert (waiting.private.allow, waiting.private.max_cost) == (["bash:make*"], 0.5)
+    assert (start.private.allow, start.private.max_cost, entry.private.allow) == ([], 0.5, ["bash:make*"])
+
+
 def test_attachments_are_kept_until_the_run_starts() -> None:
     """Else a photo is on disk once more for each change of its run, or lost in a restart before it (B45 I1)."""
     lane = Lane("s1")

@@ -30,6 +30,22 @@ def test_an_allow_rule_asks_nobody_and_says_so() -> None:
     assert (fact.by, fact.body.by, fact.body.pattern) == (By("policy"), By("policy"), "edit")
 
 
+@pytest.mark.parametrize(
+    ("policy", "by", "pattern"),
+    [
+        (Policy(allow_for_run=("edit",)), "run rule", "edit"),
+        (Policy(allow=("e*",), allow_for_run=("edit",)), "run rule", "edit"),
+        (Policy(allow=("edit",), allow_for_run=("e*",)), "policy", "edit"),
+        (Policy(allow=("edit",), allow_for_run=("edit",)), "policy", "edit"),
+    ],
+)
+def test_a_rule_that_came_with_a_prompt_is_told_from_the_users_own(policy: Policy, by: str, pattern: str) -> None:
+    """Else whoever looks for the rule that let a tool act would look for it in the config, in vain (B46)."""
+    asked = Permissions().ask(request("q1", "r1", "s1"), "a.txt", policy, RUN)
+    (fact,) = asked.facts
+    assert (asked.verdict, fact.body.by, fact.body.pattern) == ("granted", By(by), pattern)
+
+
 def test_skip_grants_and_says_so() -> None:
     """Else nobody could see afterwards that a tool ran because asking was switched off (B46)."""
     asked = Permissions(skip=True).ask(request("q1", "r1", "s1"), "a.txt", ASK, RUN)

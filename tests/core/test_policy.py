@@ -45,6 +45,20 @@ from windlass.core.policy import Policy, Rule, fits
             Policy(allow=("*",), ask=(), deny=("bash:rm *",)), "bash", "ls", "allow", id="deny_only_its_match"
         ),
         pytest.param(Policy(deny=("bash:*secret*",)), "bash", "cat a\ncat secret", "deny", id="a_glob_crosses_lines"),
+        pytest.param(
+            Policy(deny=("bash:rm *",), allow_for_run=("bash:rm -r build",)),
+            "bash",
+            "rm -r build",
+            "deny",
+            id="deny_beats_what_came_with_a_prompt",
+        ),
+        pytest.param(
+            Policy(ask=("bash:git push*",), allow_for_run=("bash:*",)),
+            "bash",
+            "git push",
+            "ask",
+            id="what_came_with_a_prompt_must_be_longer_than_an_ask",
+        ),
         pytest.param(Policy(allow=("edit:src/*",)), "edit", "src/a:b.py", "allow", id="a_colon_in_the_argument"),
     ],
 )

@@ -8,13 +8,16 @@ import pytest
 from windlass.testing.server_process import ServerProcess
 
 _IMPORTED = re.compile(r"^import time: .*\|\s*([\w.]+)$", re.MULTILINE)
-# Of the client side, of development, of a framework's corners, of a first tool call: each is megabytes or milliseconds.
+# Of the client side, of development, of a framework's corners, of a first tool call, of a first look at the page: each
+# is megabytes or milliseconds.
 _NOT_NEEDED = {
     "aiohttp",
     "hypothesis",
     "jinja2",
+    "markdown_it",
     "markdownify",
     "mcp",
+    "nh3",
     "pydantic",
     "pygments",
     "pytest",

@@ -1,5 +1,6 @@
 """Where a server listens: a Unix socket that needs no token, several addresses at once, and TLS."""
 
+import asyncio
 import os
 import shutil
 import ssl
@@ -13,6 +14,7 @@ import aiohttp
 import pytest
 from conftest import Starter
 
+from windlass.client import Client, ServerUnreachable, find_server
 from windlass.testing.server_process import Api, ServerProcess
 
 
@@ -28,7 +30,10 @@ def mode(path: Path) -> int:
 @pytest.fixture
 def certificate(tmp_path: Path) -> tuple[Path, Path]:
     """A certificate for 127.0.0.1 that signs itself, and its key."""
-    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    return _made(tmp_path / "cert.pem", tmp_path / "key.pem")
+
+
+def _made(cert: Path, key: Path) -> tuple[Path, Path]:
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
          "-subj", "/CN=windlass", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(cert)],
@@ -122,3 +127,21 @@ async def test_tls_serves_https_with_the_given_certificate(
         assert answer.status == 200
     with pytest.raises(aiohttp.ClientError):
         await client.get(server.url.replace("https:", "http:") + "/v1/version")
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
+async def test_clients_of_the_same_user_know_the_certificate_and_no_other(
+    start_server: Starter, certificate: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """Else `windlass pair` could not reach the server that the phone is to reach, or would give its token to anyone
+    who has a certificate."""
+    cert, key = certificate
+    server = await start_server("--tls-cert", str(cert), "--tls-key", str(key))
+    found = await asyncio.to_thread(find_server, server.data_dir)
+    async with Client(found.url, found.token, certificate=found.certificate) as client:
+        assert (await client.ticket()).urls
+    other, _ = _made(tmp_path / "other.pem", tmp_path / "other_key.pem")
+    for wrong in ("", other.read_text()):
+        async with Client(found.url, found.token, retries=0, certificate=wrong) as client:
+            with pytest.raises(ServerUnreachable, match=r"(?i)certificate"):
+                await client.version()

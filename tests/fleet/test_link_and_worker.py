@@ -91,15 +91,15 @@ class Works:
         for event in self.said:
             await events.durable(event)
         await events.approve(PermissionAsk("c1", "view", "read", "look", "/w", "/w/a", read_only=True))
-        return RunOutcome("completed", transcript=[spec.purpose, spec.plan, spec.wants_title])
+        return RunOutcome("completed", transcript=[spec.purpose, spec.plan, spec.wants_title, spec.max_cost])
 
 
 async def test_what_an_agent_does_beside_answering_crosses_the_link_as_it_is() -> None:
-    """B73: streamed output, undo, summaries, titles and plan mode would work in the server's process alone."""
+    """B73: streamed output, undo, summaries, titles, plan mode and a limit would work in the server's process alone."""
     world = World("x")
-    world.spec = msgspec.structs.replace(world.spec, purpose="summarize", plan=True, wants_title=True)
+    world.spec = msgspec.structs.replace(world.spec, purpose="summarize", plan=True, wants_title=True, max_cost=0.5)
     async with own_worker(Works) as worker:
         outcome = await run(world, worker.url)
-    assert outcome.transcript == ["summarize", True, True]
+    assert outcome.transcript == ["summarize", True, True, 0.5]
     assert world.events.events == list(Works.said)
     assert [ask.read_only for ask in world.events.asked] == [True]

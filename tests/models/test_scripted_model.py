@@ -183,6 +183,15 @@ async def test_the_demo_comments_a_result_and_ends() -> None:
     assert "`ls` gave back:" in text_of(chunks) and not calls_of(chunks)
 
 
+@pytest.mark.parametrize(("state", "waits"), [("running", True), ("waiting", True), ("completed", False)])
+async def test_the_demo_waits_for_an_agent_that_it_started(state: str, waits: bool) -> None:
+    """Otherwise a first look at sub-agents would show one that is started and never heard of again."""
+    agents = msgspec.json.encode([{"id": "ses_1", "role": "general", "state": state}]).decode()
+    result = ToolResult(ToolResultData("c", "agent", f"ses_1 (general): {state}", agents, False))
+    called = calls_of(await answer(ScriptedModel(), messages=[message("tool", result)], tools=TOOLS))
+    assert [(name, msgspec.json.decode(text)) for _, name, text in called] == [("agent", {"action": "wait"})] * waits
+
+
 async def test_the_demo_tells_of_a_declined_call() -> None:
     """Otherwise a user who says no would be told that it was done."""
     result = ToolResult(ToolResultData("c", "bash", "Denied: the user declined.", "", True))

@@ -19,6 +19,7 @@ class Route(NamedTuple):
 
     `scope`: the least a token needs (`open`: none at all). `body` has every field the route knows; those in `required`
     may not be left out. `idle`: it waits for its session, so that the sample is for one on which nothing runs.
+    `only_reads`: it changes nothing although it is no GET.
     """
 
     method: str
@@ -30,13 +31,14 @@ class Route(NamedTuple):
     query: str = ""
     in_document: bool = True
     idle: bool = False
+    only_reads: bool = False
 
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
 
     @property
     def changes(self) -> bool:
-        return self.method != "GET"
+        return self.method != "GET" and not self.only_reads
 
     def filled(self, ids: dict[str, str]) -> tuple[str, bytes | None]:
         """The target (path and query) and the encoded body of a request with these ids."""
@@ -72,6 +74,7 @@ _GRANT = {"permission": {"id": "{permission_id}"}, "action": "deny", "pattern": 
 
 ROUTES = [
     Route("GET", "/", "read", in_document=False),
+    Route("GET", "/page/{page_file}", "read", in_document=False),
     Route("GET", "/docs", "read", in_document=False),
     Route("GET", "/openapi.json", "read", in_document=False),
     Route("GET", "/v1/health", "open"),
@@ -79,6 +82,7 @@ ROUTES = [
     # A resident server stays whoever asks.
     Route("POST", "/v1/control", "operate", 409, {"command": "shutdown"}, ("command",)),
     Route("POST", "/v1/tickets", "operate"),
+    Route("POST", "/v1/markdown", "read", 200, {"texts": ["*Hello*"]}, ("texts",), only_reads=True),
     Route("DELETE", "/v1/clients/{client_id}", "operate"),
     Route("GET", "/v1/workspaces", "read"),
     Route("POST", "/v1/workspaces", "operate", 200, _CREATE, ("path", "client_id")),
@@ -86,6 +90,7 @@ ROUTES = [
     Route("DELETE", W, "operate", query=OWN),
     Route("POST", f"{W}/current-session", "operate", 200, {"session_id": "{session_id}"}, ("session_id",), OWN),
     Route("GET", f"{W}/events", "read", query=OWN),
+    Route("GET", f"{W}/search", "read", query="q=hello&limit=5"),
     Route("GET", f"{W}/sessions", "read"),
     Route("POST", f"{W}/sessions", "operate", 200, {"title": "A title"}),
     Route("GET", S, "read"),
@@ -113,6 +118,7 @@ ROUTES = [
     Route("POST", f"{A}/prompts/clear", "operate"),
     Route("GET", f"{W}/runs", "read"),
     Route("GET", R, "read"),
+    Route("GET", f"{R}/timeline", "read"),
     Route("POST", f"{R}/cancel", "operate", 202),
     Route("DELETE", R, "operate"),
     Route("GET", f"{W}/mcp/states", "read"),

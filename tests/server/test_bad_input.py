@@ -98,7 +98,9 @@ def wrong_bodies(fields: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]
         if isinstance(value, dict):
             for inner, changed in wrong_bodies(value):
                 yield inner, {**fields, name: changed}
-        if isinstance(value, list) and value:
+        if isinstance(value, list) and value and not isinstance(value[0], dict):
+            yield from ((name, {**fields, name: [wrong]}) for wrong in WRONG[type(value[0])])
+        elif isinstance(value, list) and value:
             for inner, changed in wrong_bodies(value[0]):
                 yield inner, {**fields, name: [changed]}
 
@@ -135,6 +137,11 @@ REFUSED = [
     (422, "run_id", Route("POST", P, "operate", body={**PROMPT, "run_id": "x\n"})),
     (422, "run_id", Route("POST", P, "operate", body={**PROMPT, "run_id": "a" * 65})),
     (422, "content", Route("POST", P, "operate", body={**PROMPT, "attachments": [{**FILE, "content": "not base64!"}]})),
+    (422, "allow[1]", Route("POST", P, "operate", body={**PROMPT, "allow": ["view", "bash:a\nb"]})),
+    (422, "allow", Route("POST", P, "operate", body={**PROMPT, "allow": ["view"] * (limits.RUN_RULES + 1)})),
+    (422, "allow", Route("POST", P, "operate", body={**PROMPT, "allow": ["view"], "on_busy": "steer"})),
+    (422, "max_cost", Route("POST", P, "operate", body={**PROMPT, "max_cost": -1})),
+    (422, "max_cost", Route("POST", P, "operate", body={**PROMPT, "max_cost": 1, "on_busy": "steer"})),
     (409, "run_id", Route("POST", P, "operate", body={**PROMPT, "run_id": "{run_id}"})),
     (409, "busy", Route("POST", P, "operate", body={**PROMPT, "on_busy": "reject"})),
     (422, "title", Route("POST", f"{W}/sessions", "operate", body={"title": LONG})),

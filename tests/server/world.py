@@ -60,6 +60,7 @@ class World:
         messages = await api.messages(session_id)
         self.ids = {
             "directory": str(self.directory),
+            "page_file": "dom.js",
             "client_id": api.client_id,
             "workspace_id": api.workspace_id,
             "session_id": session_id,

@@ -1,5 +1,6 @@
 """What a run may use: time, tokens, money. Each limit ends the run with a reason that a person can act on."""
 
+import math
 from collections.abc import Callable
 
 from windlass.agent.giving_up import GaveUp
@@ -7,7 +8,7 @@ from windlass.wire.runs import Usage
 
 
 class Budget:
-    """Counts what one run uses. A limit of 0 is none.
+    """Counts what one run uses. A limit of 0 is none. `prompt_max_cost` is what the prompt said, beside the settings.
 
     `time` is a monotonic clock; `waited` says how long the run has waited for people, which is not counted.
     """
@@ -20,12 +21,15 @@ class Budget:
         max_seconds: float = 0.0,
         max_tokens: int = 0,
         max_cost: float = 0.0,
+        prompt_max_cost: float = 0.0,
     ) -> None:
         self._time = time
         self._waited = waited
         self._max_seconds = max_seconds
         self._max_tokens = max_tokens
-        self._max_cost = max_cost
+        # The smaller of the two, and which it is: whoever is told of the other one would raise it in vain.
+        self._is_prompts = 0 < prompt_max_cost < (max_cost or math.inf)
+        self._max_cost = prompt_max_cost if self._is_prompts else max_cost
         self._began_at = time()
         self._tokens = 0
         self._cost = 0.0
@@ -44,10 +48,17 @@ class Budget:
         if self._max_cost and self._cost > self._max_cost:
             raise GaveUp(
                 f"The run was stopped: it cost {self._cost:.4g}, and may cost {self._max_cost:g}. "
-                "Send another message to let it go on, or raise max_cost under [agent] in the config."
+                f"Send another message to let it go on, or raise {self._cost_limit}."
             )
         if (left := self.seconds_left()) is not None and left < 0:
             raise self.out_of_time()
+
+    @property
+    def _cost_limit(self) -> str:
+        """Where the limit was set."""
+        if self._is_prompts:
+            return "the limit that came with the prompt (max_cost, or `windlass run --max-cost`)"
+        return "max_cost under [agent] in the config"
 
     def seconds_left(self) -> float | None:
         """Until the run has to end; None: it need not. The time people took to answer is theirs: a permission given in

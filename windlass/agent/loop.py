@@ -55,6 +55,7 @@ class AgentLoop:
             max_seconds=settings.max_seconds or limits.RUN_SECONDS,
             max_tokens=settings.max_tokens,
             max_cost=settings.max_cost,
+            prompt_max_cost=spec.max_cost,
         )
         taken = (call.id for message in self._messages for call in message.tool_calls)
         self._asking = Asking(settings, events, self._budget, taken)

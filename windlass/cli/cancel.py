@@ -4,18 +4,19 @@ from pathlib import Path
 
 import click
 
+from windlass.cli.choosing import whole_id
+from windlass.cli.completion import complete_runs, complete_sessions
 from windlass.cli.connection import opened, run_async
 from windlass.cli.options import ServerOptions, directory_option, json_option, server_options
 from windlass.cli.runs import find_run
 from windlass.cli.safe_text import exact
-from windlass.cli.sessions import whole_id
 from windlass.cli.terminal import Terminal
 from windlass.client import RunState
 
 
 @click.command()
-@click.argument("session_id", metavar="[SESSION]", required=False)
-@click.option("--run", "run_id", metavar="ID", help="Cancel only this run.")
+@click.argument("session_id", metavar="[SESSION]", required=False, shell_complete=complete_sessions)
+@click.option("--run", "run_id", metavar="ID", help="Cancel only this run.", shell_complete=complete_runs)
 @directory_option
 @json_option
 @server_options

@@ -1,4 +1,4 @@
-"""What `windlass doctor` looks at. Each check looks, changes nothing, and says what it found in one sentence."""
+"""What `windlass doctor` looks at first. Each check looks, changes nothing, and says what it found in one sentence."""
 
 import ctypes
 import os
@@ -7,22 +7,12 @@ import shutil
 import stat
 import sys
 from pathlib import Path
-from typing import Literal
 
-import msgspec
-
-from windlass import __version__, config, limits
-from windlass.cli.options import ServerOptions
-from windlass.client import Client, ServerNotFound, WindlassError, find_server
+from windlass import config, limits
+from windlass.cli.finding import Finding
 
 _PR_GET_CHILD_SUBREAPER = 37
 _UNCONFINED = "commands run unconfined, and permission requests say so. One you allow can read what you can read."
-
-
-class Finding(msgspec.Struct, frozen=True):
-    level: Literal["OK", "WARN", "FAIL"]
-    what: str
-    says: str
 
 
 def check_machine(data_dir: Path, config_file: Path | None) -> list[Finding]:
@@ -61,6 +51,7 @@ def check_config(path: Path | None) -> Finding:
 
 
 def check_data_dir(path: Path) -> Finding:
+    path = path.absolute()
     existing = _nearest_existing(path)
     if not os.access(existing, os.W_OK | os.X_OK) or not existing.is_dir():
         return Finding("FAIL", "Data", f"{existing} is not writable for you. Fix its mode, or use another --data-dir.")
@@ -145,25 +136,6 @@ def check_known(settings: config.Config) -> Finding:
     return Finding(
         "WARN", "Models", f"{says}, or so it is assumed: it is unknown here. Say more in providers.{name}.models."
     )
-
-
-async def check_server(server: ServerOptions) -> list[Finding]:
-    """Is there one, is it well, does it take our token, is it of our version?"""
-    try:
-        address = find_server(server.data_directory, server.url, server.token_file)
-    except ServerNotFound as error:
-        return [Finding("WARN", "Server", error.message)]
-    try:
-        # Without retries: whoever runs this wants to know how it is now.
-        async with Client(address.url, address.token, retries=0) as client:
-            await client.health()
-            version = await client.version()
-    except WindlassError as error:
-        return [Finding("FAIL", "Server", error.message)]
-    if version.version != __version__:
-        says = f"{address.url} is version {version.version}, this is {__version__}. Restart it after an update."
-        return [Finding("WARN", "Server", says)]
-    return [Finding("OK", "Server", f"{address.url} is healthy, version {version.version}.")]
 
 
 def _nearest_existing(path: Path) -> Path:

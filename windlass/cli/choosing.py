@@ -1,8 +1,9 @@
 """Ids are long: the beginning of one is enough, as long as it means one thing."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 
-from windlass.client import NotFound
+from windlass.client import NotFound, WorkspaceHandle
 
 
 def choose(text: str, candidates: Sequence[str], what: str) -> str:
@@ -17,3 +18,14 @@ def choose(text: str, candidates: Sequence[str], what: str) -> str:
     if matching:
         raise NotFound(f"{len(matching)} {what}s begin with {text!r}. Give more of the id.")
     raise NotFound(f"There is no {what} {text!r} here.")
+
+
+async def whole_id(workspace: WorkspaceHandle, session_id: str) -> str:
+    """The session's whole id. That of a sub-agent's session has to be given whole: those are not in the list."""
+    try:
+        return choose(session_id, [session.id for session in await workspace.sessions()], "session")
+    except NotFound:
+        if session_id:
+            with suppress(NotFound):
+                return (await workspace.session(session_id)).id
+        raise

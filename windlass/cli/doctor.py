@@ -5,10 +5,14 @@ from pathlib import Path
 
 import click
 
-from windlass.cli.checks import Finding, check_machine, check_models, check_server
+from windlass.cli.checks import check_machine, check_models
 from windlass.cli.connection import run_async
+from windlass.cli.finding import Finding
 from windlass.cli.options import ServerOptions, json_option, server_options
+from windlass.cli.place_checks import check_place
+from windlass.cli.progress import working
 from windlass.cli.safe_text import exact
+from windlass.cli.server_checks import check_providers, check_server
 from windlass.cli.terminal import Terminal, styled
 
 _COLOURS = {"OK": "green", "WARN": "yellow", "FAIL": "red"}
@@ -16,18 +20,28 @@ _COLOURS = {"OK": "green", "WARN": "yellow", "FAIL": "red"}
 
 @click.command()
 @click.option("--config", "config_file", type=click.Path(path_type=Path), help="The config file to check.")
+@click.option("--online", is_flag=True, help="Also ask the providers whether they take their keys.")
 @json_option
 @server_options
-def doctor(config_file: Path | None, as_json: bool, server: ServerOptions) -> None:
+def doctor(config_file: Path | None, online: bool, as_json: bool, server: ServerOptions) -> None:
     """Check this installation: one line each, OK, WARN or FAIL, with what to do. Exits 1 when something fails.
 
+    It changes nothing, and without --online it asks nobody outside of this machine but the server you name.
+
     \b
-    Example:
+    Examples:
       windlass doctor
+      windlass doctor --online --json
     """
-    findings = check_machine(server.data_directory, config_file)
-    findings += run_async(check_models(config_file))
-    findings += run_async(check_server(server))
+    with working("Looking at this machine") as progress:
+        findings = check_machine(server.data_directory, config_file)
+        findings += check_place(server.data_directory, config_file)
+        findings += run_async(check_models(config_file))
+        progress.what = "Asking the server"
+        findings += run_async(check_server(server))
+        if online:
+            progress.what = "Asking the providers"
+            findings += run_async(check_providers(config_file))
     terminal = Terminal()
     if as_json:
         terminal.json(findings)

@@ -10,6 +10,7 @@ from windlass import config, limits
 from windlass.cli.connection import run_async
 from windlass.cli.model_report import ModelRow, Report, make_report
 from windlass.cli.options import json_option
+from windlass.cli.progress import working
 from windlass.cli.safe_text import exact
 from windlass.cli.terminal import Terminal
 
@@ -33,7 +34,8 @@ def models(config_file: Path | None, check: bool, as_json: bool) -> None:
         settings = config.load(config_file)
     except config.ConfigError as error:
         raise click.ClickException(str(error)) from None
-    report = run_async(make_report(settings, dict(os.environ), check=check))
+    with working("Asking the providers" if check else "Looking for model servers on this machine"):
+        report = run_async(make_report(settings, dict(os.environ), check=check))
     terminal = Terminal()
     if as_json:
         terminal.json(report)

@@ -1,7 +1,6 @@
 """One run from prompt to exit code, as `windlass run` shows it."""
 
 import asyncio
-import shlex
 import signal
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing, contextmanager
@@ -10,24 +9,42 @@ from typing import Any
 import msgspec
 
 from windlass import ids, limits
-from windlass.cli.answering import QuestionBatches
-from windlass.cli.asking import ANSWERS, HOW_TO_ANSWER, Questions, covered_for_session, typed_pattern
-from windlass.cli.console import typed_lines
+from windlass.cli.choosing import whole_id
+from windlass.cli.run_answers import RunAnswers
 from windlass.cli.safe_text import exact
-from windlass.cli.terminal import Terminal
+from windlass.cli.terminal import Hushed, Terminal
 from windlass.cli.transcript import Transcript
-from windlass.client import Conversation, Replaced, ServerUnreachable, StreamEvent, WindlassError, WorkspaceHandle
+from windlass.client import (
+    Attachment,
+    Conversation,
+    Replaced,
+    Run,
+    ServerUnreachable,
+    StreamEvent,
+    WindlassError,
+    WorkspaceHandle,
+)
+from windlass.client.waiting import answer_of
 
-DONE, FAILED, CANCELLED = 0, 1, 130
+DONE, FAILED, OUT_OF_TIME, CANCELLED = 0, 1, 124, 130
 
 
-class Request(msgspec.Struct, frozen=True):
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """What the user wants of one run. `timeout` in seconds, `max_cost` in the currency of the prices; 0: no limit."""
+
     prompt: str
-    session_id: str | None = None
+    session_id: str = ""
+    newest_session: bool = False
+    attachments: list[Attachment] = []
     model: str = ""
     effort: str = ""
+    allow: tuple[str, ...] = ()
+    max_cost: float = 0.0
+    timeout: float = 0.0
     as_json: bool = False
+    quiet: bool = False
     interactive: bool = False
+    no_wait: bool = False
 
 
 class OneRun:
@@ -36,41 +53,64 @@ class OneRun:
     ) -> None:
         self._workspace = workspace
         self._terminal = terminal
+        self._notes = Hushed(terminal) if request.quiet else terminal  # what nobody has to know
         self._request = request
         self._loop = loop
         self._run_id = ids.new_id("run")  # known before it is sent: Ctrl-C may come before the answer
         self._accepted = False
         self._active = False
         self._presses = 0
+        self._is_out_of_time = False
+        self._has_left = False
+        self._timer: asyncio.TimerHandle | None = None
         self._cancelling: asyncio.Task[None] | None = None
+        self._last_run: dict[str, Any] = {}  # our run, as the stream last told of it
 
     async def execute(self) -> int:
         """Prompt, show, wait for the end; returns the exit code."""
-        session_id = self._request.session_id or (await self._workspace.create_session()).id
-        self._session_id = session_id
-        self._conversation = Conversation(session_id)
-        self._transcript = Transcript(self._terminal, self._conversation)
-        self._questions = Questions(self._workspace, self._terminal, self._hint(), session_id)
-        self._batches = QuestionBatches(self._workspace, self._terminal, self._question_hint(), session_id)
+        request = self._request
+        self._session_id = await self._session()
+        self._family = {self._session_id}  # and the sessions of its sub-agents, as they come
+        self._conversation = Conversation(self._session_id)
+        self._transcript = Transcript(self._notes, self._conversation)
+        self._answers = RunAnswers(
+            self._workspace,
+            self._terminal,
+            self._session_id,
+            interactive=request.interactive,
+            no_wait=request.no_wait,
+        )
         main = self._loop.create_task(self._follow())
-        answering = self._loop.create_task(self._answer()) if self._request.interactive else None
+        typing = self._loop.create_task(self._answers.read_typed()) if request.interactive else None
         try:
-            with self._interrupts(main):
+            with self._interrupts(main), self._time_limit(main):
                 return await main
         except asyncio.CancelledError:
-            if self._presses < 2:
+            if not self._has_left:
                 raise
             self._terminal.status(f"Left. The run {self._run_id} is the server's now.")
-            return CANCELLED
+            return OUT_OF_TIME if self._is_out_of_time else CANCELLED
         finally:
-            await _end(answering)
+            await _end(typing)
             await _end(self._cancelling)
+            await self._answers.close()
+
+    async def _session(self) -> str:
+        """The session to prompt: the named one, the newest, or a new one."""
+        if self._request.session_id:
+            return await whole_id(self._workspace, self._request.session_id)
+        if self._request.newest_session:
+            sessions = await self._workspace.sessions()
+            if sessions:
+                return sessions[0].id
+            self._notes.status("There is no session here to continue; this begins one.")
+        return (await self._workspace.create_session()).id
 
     async def _follow(self) -> int:
         stream = self._workspace.events(
             deltas=True,
             give_up_after=limits.CLIENT_GIVE_UP_SECONDS,
-            notice=lambda text: self._terminal.status(exact(text), fg="yellow"),
+            notice=lambda text: self._notes.status(exact(text), fg="yellow"),
         )
         async with aclosing(stream) as events:
             # Prompting only after the hello: from there on nothing of the run can be missed.
@@ -79,17 +119,21 @@ class OneRun:
             return await self._until_over(events)
 
     async def _send(self) -> None:
+        request = self._request
         accepted = await self._workspace.prompt(
             self._session_id,
-            self._request.prompt,
+            request.prompt,
             run_id=self._run_id,
-            reasoning_effort=self._request.effort,
-            model=self._request.model,
+            attachments=request.attachments,
+            reasoning_effort=request.effort,
+            model=request.model,
+            allow=request.allow,
+            max_cost=request.max_cost,
         )
         self._accepted = True
         if accepted.position:
-            self._terminal.status(f"Queued behind {accepted.position} others in {exact(self._session_id)}.")
-        if self._presses:
+            self._notes.status(f"Queued behind {accepted.position} others in {exact(self._session_id)}.")
+        if self._presses or self._is_out_of_time:
             self._cancel()
 
     async def _until_over(self, events: AsyncIterator[StreamEvent]) -> int:
@@ -102,20 +146,28 @@ class OneRun:
 
     async def _take(self, event: StreamEvent) -> int | None:
         """Show an event; the exit code when it is the run's last."""
-        self._questions.take(event)
-        self._batches.take(event)
-        if self._session_id not in (event.session_id or self._session_id, event.payload.get("root_session_id")):
+        is_ours = event.kind == "run" and event.payload.get("id") == self._run_id
+        if is_ours:
+            self._last_run = event.payload
+            self._active = event.payload.get("state") in ("running", "waiting")
+        self._answers.take(event, is_active=self._active)
+        if not self._is_about_us(event):
             return None
         if self._request.as_json:
             self._terminal.json(event.envelope())
-        if event.kind == "run" and event.payload.get("id") == self._run_id:
-            self._active = event.payload.get("state") in ("running", "waiting")
-        elif event.kind == "reset":
+        if event.kind == "reset":
             return await self._reload()
-        elif event.kind == "run_complete" and event.payload.get("run_id") == self._run_id:
+        if event.kind == "run_complete" and event.payload.get("run_id") == self._run_id:
             return self._ended(event.payload)
-        self._show(event)
+        if not is_ours:
+            self._show(event)
         return None
+
+    def _is_about_us(self, event: StreamEvent) -> bool:
+        """Whether it is about the workspace, our session, or a sub-agent below it, however deep."""
+        if event.kind == "session" and event.payload.get("parent_session_id") in self._family:
+            self._family.add(event.session_id)
+        return event.session_id in ("", *self._family)
 
     def _show(self, event: StreamEvent) -> None:
         happening = self._conversation.apply(event)
@@ -141,63 +193,46 @@ class OneRun:
         self._active = run.state in ("running", "waiting")
         if not run.is_terminal:
             return None
+        complete = await self._complete(run)
+        if self._request.as_json:
+            # Its own is among what is gone; whoever reads these lines waits for one.
+            self._terminal.json(StreamEvent("run_complete", "created", complete).envelope())
+            return self._ended(complete)
         own = frozenset(run.message_ids)
-        if not self._request.as_json:
-            for message in self._conversation.messages:
-                if message.id in own:
-                    self._transcript.show(Replaced(message))
-        return self._ended({"error": run.error, "cancelled": run.state == "canceled"})
+        for message in self._conversation.messages:
+            if message.id in own:
+                self._transcript.show(Replaced(message))
+        return self._ended(complete)
+
+    async def _complete(self, run: Run) -> dict[str, Any]:
+        """The run's end as the stream would have told it."""
+        complete: dict[str, Any] = {"session_id": run.session_id, "run_id": run.id}
+        complete |= {"message_id": run.message_ids[-1] if run.message_ids else ""}
+        complete |= {"text": await answer_of(self._workspace, run), "error": run.error}
+        return complete | {"cancelled": run.state == "canceled"}
 
     def _ended(self, complete: dict[str, Any]) -> int:
         if complete.get("cancelled"):
+            if self._is_out_of_time:
+                limit = self._request.timeout
+                self._terminal.status(f"windlass: the run was cancelled after {limit:g} s (--timeout).", fg="red")
+                return OUT_OF_TIME
             return CANCELLED
         if complete.get("error"):
             self._terminal.status(f"windlass: the run failed: {exact(str(complete['error']))}", fg="red")
             return FAILED
+        if self._request.max_cost and self._cost_unknown:
+            self._terminal.status(
+                "The price of this model is not known, so --max-cost could not limit it.", fg="yellow"
+            )
         return DONE
 
-    # -- the person at the terminal --
+    @property
+    def _cost_unknown(self) -> bool:
+        usage = self._last_run.get("usage")
+        return isinstance(usage, dict) and bool(usage.get("completion_tokens")) and not self._last_run.get("cost")
 
-    def _hint(self) -> str:
-        if self._request.interactive:
-            return f"Allow? {HOW_TO_ANSWER}:"
-        return f"Waiting. Answer with `windlass permissions allow -C {self._place()} {{id}}` (or deny)."
-
-    def _place(self) -> str:
-        return shlex.quote(exact(self._workspace.path)).replace("{", "{{").replace("}", "}}")
-
-    def _question_hint(self) -> str:
-        if self._request.interactive:
-            return "Type the answer, or /decline:"
-        return f"Waiting. Answer with `windlass questions answer -C {self._place()} {{id}} ANSWER...` (or cancel)."
-
-    async def _answer(self) -> None:
-        async with typed_lines() as lines:
-            async for line in lines:
-                try:
-                    await self._answer_with(line.strip())
-                except WindlassError as error:
-                    self._terminal.status(exact(error.message), fg="yellow")
-
-    async def _answer_with(self, line: str) -> None:
-        command, _, rest = line.partition(" ")
-        request = self._questions.oldest()
-        if command == "/decline" and self._batches.pending:
-            await self._batches.decline(rest)
-        elif command == "/answer" and self._batches.pending:
-            await self._batches.answer(rest)
-        elif request is not None and self._batches.asks_yes_or_no:
-            # A bare yes could be meant for either, and one of them runs a command.
-            self._terminal.status("Two things wait. First /answer what the agent asks (or /decline), then the tool.")
-        elif request is not None and line.lower() in ANSWERS:
-            await self._questions.answer(request.id, ANSWERS[line.lower()])
-        elif request is not None and typed_pattern(line):
-            await self._questions.answer(request.id, "allow_session", typed_pattern(line))
-        elif request is not None:
-            how = HOW_TO_ANSWER.format(again=covered_for_session(request))
-            self._terminal.status(f"Please answer: {how}.")
-        elif self._batches.pending and line:
-            await self._batches.answer(line)
+    # -- what ends it early --
 
     @contextmanager
     def _interrupts(self, main: asyncio.Task[int]) -> Iterator[None]:
@@ -205,16 +240,40 @@ class OneRun:
             self._presses += 1
             if self._presses == 1:
                 self._terminal.status("Cancelling; Ctrl-C again to leave at once.", fg="yellow")
-                if self._accepted:
-                    self._cancel()
+                self._stop()
             else:
-                main.cancel()
+                self._leave(main)
 
         self._loop.add_signal_handler(signal.SIGINT, pressed)
         try:
             yield
         finally:
             self._loop.remove_signal_handler(signal.SIGINT)
+
+    @contextmanager
+    def _time_limit(self, main: asyncio.Task[int]) -> Iterator[None]:
+        def is_up() -> None:
+            self._is_out_of_time = True
+            self._terminal.status("The time is up: cancelling.", fg="yellow")
+            self._stop()
+            # A server that does not answer any more must not hold a script longer than it wanted to wait.
+            self._timer = self._loop.call_later(limits.CLIENT_CANCEL_SECONDS, self._leave, main)
+
+        if self._request.timeout:
+            self._timer = self._loop.call_later(self._request.timeout, is_up)
+        try:
+            yield
+        finally:
+            if self._timer is not None:
+                self._timer.cancel()
+
+    def _stop(self) -> None:
+        if self._accepted:
+            self._cancel()  # else as soon as it is: a run that the server may not know yet cannot be cancelled
+
+    def _leave(self, main: asyncio.Task[int]) -> None:
+        self._has_left = True
+        main.cancel()
 
     def _cancel(self) -> None:
         async def send() -> None:
@@ -223,7 +282,8 @@ class OneRun:
             except WindlassError as error:
                 self._terminal.status(f"The cancel did not get through: {exact(error.message)}", fg="red")
 
-        self._cancelling = self._loop.create_task(send())
+        if self._cancelling is None:
+            self._cancelling = self._loop.create_task(send())
 
 
 async def _end(task: "asyncio.Task[None] | None") -> None:

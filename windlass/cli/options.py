@@ -34,6 +34,7 @@ class ServerOptions(msgspec.Struct, frozen=True):
     url: str | None = None
     token_file: Path | None = None
     data_dir: Path | None = None
+    start: bool = True  # one, where none is running
 
     @property
     def data_directory(self) -> Path:
@@ -41,7 +42,7 @@ class ServerOptions(msgspec.Struct, frozen=True):
 
 
 def server_options(function: Function) -> Function:
-    """--url, --token-file and --data-dir, handed on as one `server`."""
+    """--url, --token-file, --data-dir and --no-start, handed on as one `server`."""
 
     @click.option("--url", metavar="URL", help="The server: http://HOST:PORT or unix:/PATH. [env: WINDLASS_URL]")
     @click.option(
@@ -50,9 +51,15 @@ def server_options(function: Function) -> Function:
         help="A file with the token, readable by you alone. [env: WINDLASS_TOKEN_FILE]",
     )
     @data_dir_option
+    @click.option(
+        "--no-start",
+        is_flag=True,
+        envvar="WINDLASS_NO_START",
+        help="Do not start a server where none is running. [env: WINDLASS_NO_START=1]",
+    )
     @functools.wraps(function)
-    def command(url: str | None, token_file: Path | None, data_dir: Path | None, **rest: Any) -> Any:
-        return function(server=ServerOptions(url, token_file, data_dir), **rest)
+    def command(url: str | None, token_file: Path | None, data_dir: Path | None, no_start: bool, **rest: Any) -> Any:
+        return function(server=ServerOptions(url, token_file, data_dir, not no_start), **rest)
 
     return command
 
@@ -84,6 +91,8 @@ class ListingGroup(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         asks_for_help = bool(args) and args[0] in ctx.help_option_names
+        if ctx.resilient_parsing and not args:
+            return super().parse_args(ctx, args)  # a shell completes the name of a command
         if not asks_for_help and (not args or args[0].startswith("-")):
             args = ["list", *args]
         return super().parse_args(ctx, args)

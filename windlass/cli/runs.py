@@ -1,5 +1,7 @@
 """`windlass runs`: what was asked, and what became of it."""
 
+import shutil
+import time
 from pathlib import Path
 from typing import cast, get_args
 
@@ -7,28 +9,34 @@ import click
 
 from windlass import limits
 from windlass.cli.choosing import choose
+from windlass.cli.completion import complete_runs, complete_sessions
 from windlass.cli.connection import opened, run_async
 from windlass.cli.options import ListingGroup, ServerOptions, directory_option, json_option, server_options
+from windlass.cli.progress import working
 from windlass.cli.safe_text import exact, prose, shortened
 from windlass.cli.terminal import Terminal
+from windlass.cli.timeline import drawn
+from windlass.cli.times import local_time
 from windlass.cli.used import used
 from windlass.client import NotFound, Run, RunState, WorkspaceHandle
+from windlass.wire.timeline import Timeline
 
 
 @click.group(cls=ListingGroup)
 def runs() -> None:
-    """List and show the runs of a workspace.
+    """List and show the runs of a workspace, and what each spent its time on.
 
     \b
     Examples:
       windlass runs --state running
       windlass runs show run_1b4f
+      windlass runs timeline run_1b4f
     """
 
 
 @runs.command("list")
 @directory_option
-@click.option("--session", metavar="ID", help="Only those of this session.")
+@click.option("--session", metavar="ID", help="Only those of this session.", shell_complete=complete_sessions)
 @click.option("--state", type=click.Choice(get_args(RunState)), help="Only those in this state.")
 @click.option("--limit", type=click.IntRange(1, limits.RUNS_PER_PAGE), default=limits.RUNS_PER_PAGE_DEFAULT)
 @json_option
@@ -47,19 +55,23 @@ def list_runs(
         async with opened(server, directory) as workspace:
             return (await every_run(workspace, session, cast(RunState | None, state)))[-limit:]
 
-    found = run_async(work())
+    with working("Reading the runs"):
+        found = run_async(work())
     terminal = Terminal()
     if as_json:
         terminal.json(found)
     elif not found:
         terminal.status("No such runs here.")
     else:
-        rows = [[exact(run.id), run.state, exact(run.created_at), shortened(exact(run.prompt), 60)] for run in found]
-        terminal.table(["ID", "STATE", "CREATED", "PROMPT"], rows)
+        terminal.table(["ID", "STATE", "CREATED", "PROMPT"], [_row(run) for run in found])
+
+
+def _row(run: Run) -> list[str]:
+    return [exact(run.id), run.state, local_time(run.created_at), shortened(exact(run.prompt), 60)]
 
 
 @runs.command("show")
-@click.argument("run_id", metavar="ID")
+@click.argument("run_id", metavar="ID", shell_complete=complete_runs)
 @directory_option
 @json_option
 @server_options
@@ -85,9 +97,9 @@ def show_run(run_id: str, directory: Path, as_json: bool, server: ServerOptions)
         "Run": exact(run.id),
         "Session": exact(run.session_id),
         "State": f"{run.state}{ending}",
-        "Created": exact(run.created_at),
-        "Started": exact(run.started_at),
-        "Ended": exact(run.ended_at),
+        "Created": local_time(run.created_at),
+        "Started": local_time(run.started_at),
+        "Ended": local_time(run.ended_at),
         "Used": used(run.usage.prompt_tokens, run.usage.completion_tokens, run.usage.cache_read_tokens, run.cost),
         "Error": exact(run.error),
     }
@@ -95,6 +107,34 @@ def show_run(run_id: str, directory: Path, as_json: bool, server: ServerOptions)
         if value:
             terminal.line(f"{name + ':':<9} {value}")
     terminal.line(f"Prompt:\n{prose(run.prompt)}")
+
+
+@runs.command("timeline")
+@click.argument("run_id", metavar="ID", shell_complete=complete_runs)
+@directory_option
+@json_option
+@server_options
+def show_timeline(run_id: str, directory: Path, as_json: bool, server: ServerOptions) -> None:
+    """Draw what a run spent its time on: waiting for its turn, the model, tools, and people.
+
+    \b
+    Example:
+      windlass runs timeline run_1b4f
+    """
+
+    async def work() -> Timeline:
+        async with opened(server, directory) as workspace:
+            return await workspace.timeline((await find_run(workspace, run_id)).id)
+
+    timeline = run_async(work())
+    terminal = Terminal()
+    if as_json:
+        terminal.json(timeline)
+        return
+    for line in drawn(timeline, time.time(), shutil.get_terminal_size().columns):
+        terminal.line(line)
+    if not timeline.whole:
+        terminal.status("The log of this run was trimmed: only its outline is left.")
 
 
 async def find_run(workspace: WorkspaceHandle, run_id: str) -> Run:

@@ -1,16 +1,19 @@
 """`windlass sessions`: the conversations of a workspace."""
 
-from datetime import datetime
 from pathlib import Path
 
 import click
 
-from windlass.cli.choosing import choose
+from windlass.cli.choosing import choose, whole_id
+from windlass.cli.completion import complete_runs, complete_sessions
 from windlass.cli.connection import opened, run_async
+from windlass.cli.export import export_session, search_sessions
 from windlass.cli.options import ListingGroup, ServerOptions, directory_option, json_option, server_options
+from windlass.cli.progress import working
 from windlass.cli.runs import every_run
 from windlass.cli.safe_text import exact, prose, shortened
 from windlass.cli.terminal import Terminal
+from windlass.cli.times import local_minute
 from windlass.cli.used import used
 from windlass.client import (
     Message,
@@ -26,14 +29,19 @@ from windlass.client import (
 
 @click.group(cls=ListingGroup)
 def sessions() -> None:
-    """List, show, rename and delete the sessions of a workspace; undo, plan and sum up.
+    """List, show, search, export, rename and delete the sessions of a workspace; undo, plan and sum up.
 
     \b
     Examples:
       windlass sessions
       windlass sessions show ses_9f86
-      windlass sessions rename ses_9f86 "The parser rewrite"
+      windlass sessions search "connection pool"
+      windlass sessions export ses_9f86 -o parser.md
     """
+
+
+sessions.add_command(export_session)
+sessions.add_command(search_sessions)
 
 
 @sessions.command("list")
@@ -63,13 +71,13 @@ def list_sessions(directory: Path, as_json: bool, server: ServerOptions) -> None
 
 
 def _row(session: Session) -> list[str]:
-    updated = datetime.fromtimestamp(session.updated_at).strftime("%Y-%m-%d %H:%M")
     state = "busy" if session.is_busy else "idle"
+    updated = local_minute(session.updated_at)
     return [exact(session.id), updated, str(session.message_count), state, shortened(exact(session.title), 60)]
 
 
 @sessions.command("show")
-@click.argument("session_id", metavar="ID")
+@click.argument("session_id", metavar="ID", shell_complete=complete_sessions)
 @directory_option
 @json_option
 @server_options
@@ -86,7 +94,8 @@ def show_session(session_id: str, directory: Path, as_json: bool, server: Server
             session = await workspace.session(await whole_id(workspace, session_id))
             return session, await workspace.messages(session.id)
 
-    session, messages = run_async(work())
+    with working("Reading the session"):
+        session, messages = run_async(work())
     terminal = Terminal()
     if as_json:
         terminal.json(messages)
@@ -112,7 +121,7 @@ def _content(message: Message) -> list[str]:
 
 
 @sessions.command("rename")
-@click.argument("session_id", metavar="ID")
+@click.argument("session_id", metavar="ID", shell_complete=complete_sessions)
 @click.argument("title")
 @directory_option
 @server_options
@@ -132,7 +141,7 @@ def rename_session(session_id: str, title: str, directory: Path, server: ServerO
 
 
 @sessions.command("delete")
-@click.argument("session_id", metavar="ID")
+@click.argument("session_id", metavar="ID", shell_complete=complete_sessions)
 @directory_option
 @server_options
 def delete_session(session_id: str, directory: Path, server: ServerOptions) -> None:
@@ -149,12 +158,14 @@ def delete_session(session_id: str, directory: Path, server: ServerOptions) -> N
             await workspace.delete_session(whole)
             return whole
 
-    Terminal().status(f"Deleted {exact(run_async(work()))}.")
+    with working("Ending its runs and deleting"):
+        deleted = run_async(work())
+    Terminal().status(f"Deleted {exact(deleted)}.")
 
 
 @sessions.command("undo")
-@click.argument("session_id", metavar="ID")
-@click.argument("run_id", metavar="[RUN]", default="")
+@click.argument("session_id", metavar="ID", shell_complete=complete_sessions)
+@click.argument("run_id", metavar="[RUN]", default="", shell_complete=complete_runs)
 @directory_option
 @json_option
 @server_options
@@ -176,7 +187,8 @@ def undo_run(session_id: str, run_id: str, directory: Path, as_json: bool, serve
                 raise NotFound("Nothing has run in this session yet.")
             return await workspace.undo(whole, choose(run_id, runs, "run") if run_id else runs[-1])
 
-    undone = run_async(work())
+    with working("Putting files back"):
+        undone = run_async(work())
     terminal = Terminal()
     if as_json:
         terminal.json(undone)
@@ -195,7 +207,7 @@ async def _started_runs(workspace: WorkspaceHandle, session_id: str) -> list[str
 
 
 @sessions.command("plan")
-@click.argument("session_id", metavar="ID")
+@click.argument("session_id", metavar="ID", shell_complete=complete_sessions)
 @click.argument("mode", type=click.Choice(["on", "off"]))
 @directory_option
 @server_options
@@ -216,7 +228,7 @@ def plan_session(session_id: str, mode: str, directory: Path, server: ServerOpti
 
 
 @sessions.command("summarize")
-@click.argument("session_id", metavar="ID")
+@click.argument("session_id", metavar="ID", shell_complete=complete_sessions)
 @directory_option
 @json_option
 @server_options
@@ -232,14 +244,14 @@ def summarize_session(session_id: str, directory: Path, as_json: bool, server: S
 
     async def work() -> Summarized:
         async with opened(server, directory) as workspace:
-            return await workspace.summarize(await whole_id(workspace, session_id))
+            session = await workspace.session(await whole_id(workspace, session_id))
+            if session.is_busy:
+                progress.what = "Waiting for what runs in the session, then summing up"
+            return await workspace.summarize(session.id)
 
-    summarized = run_async(work())
+    with working("Summing up") as progress:
+        summarized = run_async(work())
     if as_json:
         Terminal().json(summarized)
     else:
         Terminal().line(prose(summarized.summary))
-
-
-async def whole_id(workspace: WorkspaceHandle, session_id: str) -> str:
-    return choose(session_id, [session.id for session in await workspace.sessions()], "session")

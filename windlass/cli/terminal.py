@@ -13,6 +13,8 @@ from typing import Any, TextIO
 import click
 import msgspec
 
+from windlass.cli.progress import aside
+
 
 class Terminal:
     def __init__(self, out: TextIO | None = None, err: TextIO | None = None) -> None:
@@ -40,11 +42,12 @@ class Terminal:
 
     def status(self, text: str, **style: Any) -> None:
         """A line on standard error. Never in the middle of the answer where both are seen on one screen."""
-        if self._both_shown and self._mid_line:
-            self._err.write("\n")
-            self._mid_line = False
-        self._err.write(styled(self._err, text, **style) + "\n")
-        self._err.flush()
+        with aside():
+            if self._both_shown and self._mid_line:
+                self._err.write("\n")
+                self._mid_line = False
+            self._err.write(styled(self._err, text, **style) + "\n")
+            self._err.flush()
 
     def heading(self, text: str) -> None:
         self.line(styled(self._out, text, bold=True))
@@ -60,6 +63,22 @@ class Terminal:
     def json(self, value: Any) -> None:
         """JSON in plain ASCII: the same value to a parser, and nothing in it can move a terminal's cursor."""
         self.line(json.dumps(msgspec.to_builtins(value), ensure_ascii=True))
+
+
+class Hushed(Terminal):
+    """The same terminal, for what is not said when nobody wants to hear it: the answer goes on, status lines do not."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal = terminal
+
+    def text(self, text: str) -> None:
+        self._terminal.text(text)
+
+    def end_line(self) -> None:
+        self._terminal.end_line()
+
+    def status(self, text: str, **style: Any) -> None:
+        """Nothing."""
 
 
 def styled(stream: TextIO, text: str, **style: Any) -> str:

@@ -1,4 +1,4 @@
-"""`windlass prune`, `rebuild` and `restore`: work on the data directory while no server runs on it."""
+"""`windlass backup`, also while a server runs; `prune`, `rebuild` and `restore`, while none does."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,6 +9,8 @@ import click
 from windlass import config, limits
 from windlass.cli.connection import refusals_on_one_line
 from windlass.cli.options import data_dir_option
+from windlass.cli.progress import working
+from windlass.cli.safe_text import exact
 from windlass.cli.terminal import Terminal
 
 
@@ -26,7 +28,7 @@ def prune(data_dir: Path | None, config_file: Path | None, days: float | None, m
     """
     from windlass.journal import maintenance
 
-    with _journal(data_dir) as path:
+    with _journal(data_dir) as path, working("Trimming"):
         rules = config.load(config_file).journal
         kept_days = rules.retention_days if days is None else days
         kept_bytes = (rules.retention_mb if mb is None else mb) * limits.MIB
@@ -46,22 +48,46 @@ def rebuild(data_dir: Path | None, check: bool) -> None:
     """
     from windlass.journal import maintenance
 
-    with _journal(data_dir) as path:
+    with _journal(data_dir) as path, working("Checking") as progress:
         if not check:
+            progress.what = "Building the tables anew"
             maintenance.rebuild_tables(path)
+            progress.what = "Checking"
         differences = maintenance.check(path)
     for difference in differences:
-        Terminal().line(difference)
+        Terminal().line(exact(difference))
     if differences:
         raise SystemExit(1)
     Terminal().line("The tables hold what the log says.")
 
 
 @click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@data_dir_option
+def backup(file: Path, data_dir: Path | None) -> None:
+    """Copy the journal to FILE, a new file, also while the server runs.
+
+    FILE then holds every conversation and everything acknowledged so far. Tokens, keys and the config are not in it.
+
+    \b
+    Examples:
+      windlass backup journal-2026-11-01.db
+      windlass backup "$HOME/backups/windlass-$(date +%F).db"
+    """
+    from windlass.journal.backup import backup as copy
+
+    path = (data_dir or config.default_data_dir()) / "journal.db"
+    with refusals_on_one_line(), working("Copying"):
+        size = copy(path, file)
+    name = exact(str(file))
+    Terminal().line(f"{name} has it all: {size // limits.KIB} KiB. `windlass restore {name}` puts it back.")
+
+
+@click.command()
 @click.argument("backup", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @data_dir_option
 def restore(backup: Path, data_dir: Path | None) -> None:
-    """Put BACKUP (a copy of journal.db) in the journal's place. Clients are told to reload: every log is a new one.
+    """Put BACKUP (of `windlass backup`) in the journal's place. Clients are told to reload: every log is a new one.
 
     \b
     Example:
@@ -69,7 +95,7 @@ def restore(backup: Path, data_dir: Path | None) -> None:
     """
     from windlass.journal import maintenance
 
-    with _journal(data_dir) as path:
+    with _journal(data_dir) as path, working("Restoring"):
         count = maintenance.restore(path, backup)
     Terminal().line(f"Restored {count} workspaces. Start the server with: windlass serve")
 

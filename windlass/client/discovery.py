@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from windlass import limits
-from windlass.client.errors import ServerNotFound
+from windlass.client.errors import NoServer, ServerNotFound
 from windlass.client.transport import UNIX_PREFIX
 from windlass.config import default_data_dir
 
@@ -23,9 +23,12 @@ TOKEN_FILE_VARIABLE = "WINDLASS_TOKEN_FILE"
 
 
 class ServerAddress(msgspec.Struct, frozen=True):
+    """`certificate`: the very one (PEM) that a local server with TLS uses, "" for one that authorities vouch for."""
+
     url: str
     token: str | None = None
     pid: int | None = None
+    certificate: str = ""
 
     def __repr__(self) -> str:
         # The default repr would print the token, and a repr ends up in logs and tracebacks (A39).
@@ -36,6 +39,7 @@ class _ServerFile(msgspec.Struct):
     url: str
     token: str = ""
     pid: int = 0
+    certificate: str = ""
 
 
 def find_server(
@@ -51,7 +55,7 @@ def find_server(
     if token_file is None and variables.get(TOKEN_FILE_VARIABLE):
         token_file = Path(variables[TOKEN_FILE_VARIABLE])
     if url is None:
-        found = _local_server(data_dir)
+        found = local_server(data_dir)
         return found if token_file is None else msgspec.structs.replace(found, token=read_token(token_file))
     if token_file is not None:
         return ServerAddress(url, read_token(token_file))
@@ -70,26 +74,25 @@ def read_token(path: Path) -> str:
     return content
 
 
-def _local_server(data_dir: Path) -> ServerAddress:
+def local_server(data_dir: Path) -> ServerAddress:
+    """The server that left its address in the data directory. Raises NoServer when none did, or when it is gone."""
     path = data_dir / SERVER_FILE
     if not path.exists():
-        raise ServerNotFound(
-            f"No server is running for {data_dir}. Start one with `windlass serve`, or name one with --url."
-        )
+        raise NoServer(f"No server is running for {data_dir}. Start one with `windlass serve`, or name one with --url.")
     server = _parse(path, _read_private(path, "server file"))
-    if server.pid and not _is_alive(server.pid):
+    if server.pid and not is_alive(server.pid):
         # After a crash anyone may be listening on that port: sending the token there would give it away.
-        raise ServerNotFound(
+        raise NoServer(
             f"The server of {data_dir} (process {server.pid}) is gone. Start it again with `windlass serve`; "
             "if it runs elsewhere, name it with --url and --token-file."
         )
-    return ServerAddress(server.url, server.token or None, server.pid or None)
+    return ServerAddress(server.url, server.token or None, server.pid or None, server.certificate)
 
 
 def _token_of_local_server(data_dir: Path, url: str) -> ServerAddress:
     """An address without a token: good when it is the local server's, whose token is known."""
     try:
-        found = _local_server(data_dir)
+        found = local_server(data_dir)
     except ServerNotFound:
         found = None
     if found is None or found.url.rstrip("/") != url.rstrip("/"):
@@ -124,7 +127,7 @@ def _parse(path: Path, content: str) -> _ServerFile:
         raise ServerNotFound(f"{path} is damaged. Restart the server: it writes a new one.") from None
 
 
-def _is_alive(pid: int) -> bool:
+def is_alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -6,9 +6,12 @@ on top:
 WindlassError
  +- ServerUnreachable   nothing answers there, or the connection broke before an answer came
  +- ServerNotFound      no address to try: nothing was given and no server left its address in the data directory
+ |   +- NoServer        none is running for the data directory: one can be started
+ |   +- ServerNotStarted  one was to be started, and did not come up
  +- ServerFailed        a 5xx that is no refusal: a bug, or a proxy in between
  +- ProtocolError       the answer is not what this client understands
-     +- StreamGap       facts are missing from the stream although the server did not say `reset` (I13)
+ |   +- StreamGap       facts are missing from the stream although the server did not say `reset` (I13)
+ +- RunFailed           a run ended, and not well; only `raise_for_state` raises it
 """
 
 import msgspec
@@ -16,6 +19,7 @@ import msgspec
 from windlass import errors
 from windlass.errors import WindlassError
 from windlass.wire.http import ErrorBody
+from windlass.wire.runs import RunState
 
 
 class ServerUnreachable(WindlassError):
@@ -24,6 +28,18 @@ class ServerUnreachable(WindlassError):
 
 class ServerNotFound(WindlassError):
     status = 0
+
+
+class NoServer(ServerNotFound):
+    """None has left its address in the data directory, or the one that did is gone."""
+
+
+class ServerNotStarted(ServerNotFound):
+    """`log` are its last words, as it said them: not safe to print as they are."""
+
+    def __init__(self, message: str, log: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.log = log
 
 
 class ServerFailed(WindlassError):
@@ -37,6 +53,19 @@ class ProtocolError(WindlassError):
 class StreamGap(ProtocolError):
     """Facts are missing. What was received before is sound; reload over REST and follow from now."""
 
+
+class RunFailed(WindlassError):
+    """A run ended other than completed. `state` says how: failed, canceled or interrupted."""
+
+    status = 0  # the server refused nothing
+
+    def __init__(self, run_id: str, state: RunState, reason: str = "") -> None:
+        super().__init__(f"The run {run_id} {_ENDINGS[state]}" + (f": {reason}" if reason else "."))
+        self.run_id = run_id
+        self.state = state
+
+
+_ENDINGS = {"failed": "failed", "canceled": "was cancelled", "interrupted": "was interrupted"}
 
 REFUSALS: dict[int, type[WindlassError]] = {
     kind.status: kind

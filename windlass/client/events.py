@@ -6,7 +6,50 @@ import msgspec
 
 from windlass.client.errors import ProtocolError
 from windlass.client.sse import ServerSentEvent
-from windlass.wire.permissions import By
+from windlass.wire.events import ConfigChanged, Hello, MessageDelta, Presence, Reset
+from windlass.wire.mcp import McpState
+from windlass.wire.messages import Message
+from windlass.wire.permissions import By, PermissionNotification, PermissionRequest
+from windlass.wire.questions import QuestionBatch, QuestionNotification
+from windlass.wire.runs import AgentEvent, Run, RunComplete
+from windlass.wire.sessions import FileVersion, Session
+
+Decoded = (
+    Message
+    | MessageDelta
+    | Session
+    | Run
+    | RunComplete
+    | AgentEvent
+    | PermissionRequest
+    | PermissionNotification
+    | QuestionBatch
+    | QuestionNotification
+    | FileVersion
+    | ConfigChanged
+    | McpState
+    | Hello
+    | Presence
+    | Reset
+)
+_SHAPES: dict[str, type[Decoded]] = {
+    "message": Message,
+    "message_delta": MessageDelta,
+    "session": Session,
+    "run": Run,
+    "run_complete": RunComplete,
+    "agent_event": AgentEvent,
+    "permission_request": PermissionRequest,
+    "permission_notification": PermissionNotification,
+    "question_batch_request": QuestionBatch,
+    "question_batch_notification": QuestionNotification,
+    "file": FileVersion,
+    "config_changed": ConfigChanged,
+    "mcp_event": McpState,
+    "hello": Hello,
+    "presence": Presence,
+    "reset": Reset,
+}
 
 
 class EventId(NamedTuple):
@@ -35,6 +78,21 @@ class StreamEvent(msgspec.Struct, frozen=True):
     id: EventId | None = None
     by: By | None = None
     time: str = ""
+
+    @property
+    def decoded(self) -> Decoded | None:
+        """The thing itself, as the type that its kind has: what to `match` on.
+
+        None for what was deleted (its id is in `payload`), for a kind this version does not know, and for a shape it
+        does not understand: a client of yesterday goes on working with the server of tomorrow.
+        """
+        shape = _SHAPES.get(self.kind)
+        if shape is None or self.change == "deleted":
+            return None
+        try:
+            return msgspec.convert(self.payload, shape)
+        except msgspec.ValidationError:
+            return None
 
     @property
     def session_id(self) -> str:

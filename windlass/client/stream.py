@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from windlass.client.workspace import WorkspaceHandle
 
 # After these the same request may well succeed a moment later; everything else is a decision of the server's.
-_PASSING = (ServerUnreachable, ServerFailed, Unavailable, TooMany)
+PASSING = (ServerUnreachable, ServerFailed, Unavailable, TooMany)
 
 Notice = Callable[[str], None]
 
@@ -53,12 +53,12 @@ async def follow(
             problem = closed
             try:
                 await workspace.reopen()
-            except _PASSING as error:
+            except PASSING as error:
                 problem = error
         except StreamGap as gap:
             place.forgive(gap)
             problem = gap
-        except _PASSING as error:
+        except PASSING as error:
             problem = error
         await patience.pause(problem)
 

@@ -5,6 +5,7 @@ Everything above speaks in wire types; everything about sockets, statuses and re
 
 import asyncio
 import random
+import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import TypeVar
@@ -36,13 +37,21 @@ class _Attempt(Exception):
 
 
 class Transport:
-    """`url` is http://, https:// or unix:/path/of/socket; the last needs no token."""
+    """`url` is http://, https:// or unix:/path/of/socket; the last needs no token. `certificate`: see `Client`."""
 
-    def __init__(self, url: str, token: str | None, client_id: str, retries: int = limits.CLIENT_RETRIES) -> None:
+    def __init__(
+        self,
+        url: str,
+        token: str | None,
+        client_id: str,
+        retries: int = limits.CLIENT_RETRIES,
+        certificate: str = "",
+    ) -> None:
         self.url = url
         self.client_id = client_id
         self._retries = retries
         self._token = token
+        self._trust: ssl.SSLContext | bool = trust_in(certificate) if certificate else True
         self._session: aiohttp.ClientSession | None = None
         self._base = _base(url)
 
@@ -156,7 +165,7 @@ class Transport:
     def _pool(self) -> aiohttp.ClientSession:
         # Made on first use: aiohttp wants a running loop.
         if self._session is None:
-            connector: aiohttp.BaseConnector = aiohttp.TCPConnector()
+            connector: aiohttp.BaseConnector = aiohttp.TCPConnector(ssl=self._trust)
             if self.url.startswith(UNIX_PREFIX):
                 connector = aiohttp.UnixConnector(path=self.url.removeprefix(UNIX_PREFIX))
             self._session = aiohttp.ClientSession(connector=connector)
@@ -183,12 +192,31 @@ def backoff(attempt: int) -> float:
     return longest * random.uniform(0.5, 1.0)
 
 
+def trust_in(certificate: str) -> ssl.SSLContext:
+    """Trust whoever has this certificate's key, by whatever name it is reached, and nobody else."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False  # it is known by its key: no authority and no name has to vouch for it
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # also one that some authority has signed
+    try:
+        context.load_verify_locations(cadata=certificate)
+    except ssl.SSLError as error:
+        raise Invalid(f"The server's certificate cannot be read ({error.reason}). Restart the server.") from None
+    return context
+
+
 def _base(url: str) -> str:
     if url.startswith(UNIX_PREFIX):
         return "http://localhost"
-    if not url.startswith(("http://", "https://")):
+    if not url.startswith(("http://", "https://")) or not _has_host(url):
         raise Invalid(f"{url!r} is no server address; write http://HOST:PORT, https://HOST:PORT or unix:/PATH.")
     return url.rstrip("/")
+
+
+def _has_host(url: str) -> bool:
+    try:
+        return bool(URL(url).host)
+    except ValueError:  # brackets that are not closed, a port that is none
+        return False
 
 
 def _refused(response: aiohttp.ClientResponse, content: bytes, again: bool) -> _Attempt:

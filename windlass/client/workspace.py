@@ -8,9 +8,11 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import Any, TypeVar
 
 from windlass import ids, limits
-from windlass.client import stream, waiting
+from windlass.client import approving, stream
 from windlass.client.events import EventId, StreamEvent
+from windlass.client.run import RunHandle
 from windlass.client.transport import Query, Transport, segment
+from windlass.client.waiting import Endings, RunResult
 from windlass.errors import NotFound
 from windlass.wire import http
 from windlass.wire.messages import Message
@@ -18,6 +20,7 @@ from windlass.wire.permissions import Action, PermissionRequest
 from windlass.wire.questions import AnswerQuestions, CancelQuestions, QuestionBatch, QuestionResponse
 from windlass.wire.runs import Attachment, OnBusy, Run, RunState
 from windlass.wire.sessions import FileVersion, Session
+from windlass.wire.timeline import Timeline
 
 Answer = TypeVar("Answer")
 
@@ -29,6 +32,7 @@ class WorkspaceHandle:
         self.transport = transport
         self.info = info
         self._request = request
+        self._endings = Endings(self)
 
     @classmethod
     async def open(cls, transport: Transport, request: http.CreateWorkspace) -> "WorkspaceHandle":
@@ -105,6 +109,10 @@ class WorkspaceHandle:
         """Say which session this client looks at ("" for none). Needs a live event stream (409 otherwise)."""
         await self._call("POST", "/current-session", type(None), body=http.CurrentSession(session_id), repeatable=True)
 
+    async def search(self, text: str, limit: int | None = None) -> list[http.SearchHit]:
+        """Where the text occurs, upper and lower case alike: in titles first, then in messages, the newest first."""
+        return await self._call("GET", "/search", list[http.SearchHit], query={"q": text, "limit": limit})
+
     # -- runs --
 
     async def prompt(
@@ -116,10 +124,15 @@ class WorkspaceHandle:
         attachments: list[Attachment] | None = None,
         reasoning_effort: str = "",
         model: str = "",
-    ) -> http.Accepted:
+        *,
+        allow: Sequence[str] = (),
+        max_cost: float = 0.0,
+    ) -> RunHandle:
         """Start a run; returns when the server has it on disk, long before the run ends.
 
-        The run is always named here: when the answer is lost, the same prompt sent again is the same run (B12).
+        `allow` are rules for this run alone, as the config has them ("bash:npm test*"); what the config denies stays
+        denied. `max_cost` ends the run when it has cost that much. The run is always named here: when the answer is
+        lost, the same prompt sent again is the same run (B12).
         """
         body = http.Prompt(
             session_id=session_id,
@@ -129,12 +142,48 @@ class WorkspaceHandle:
             on_busy=on_busy,
             reasoning_effort=reasoning_effort,
             model=model,
+            max_cost=max_cost,
+            allow=list(allow),
         )
-        return await self._call("POST", "/agent", http.Accepted, body=body, repeatable=True)
+        return RunHandle(self, await self._call("POST", "/agent", http.Accepted, body=body, repeatable=True))
 
-    async def wait(self, run_id: str, give_up_after: float | None = None) -> "waiting.RunResult":
+    async def ask(
+        self,
+        text: str,
+        session_id: str | None = None,
+        *,
+        model: str = "",
+        reasoning_effort: str = "",
+        attachments: list[Attachment] | None = None,
+        allow: Sequence[str] = (),
+        max_cost: float = 0.0,
+        timeout: float | None = None,
+    ) -> RunResult:
+        """Prompt and wait for the answer: in a session, or in a new one. After `timeout` seconds it raises
+        TimeoutError, and the run goes on."""
+        if session_id is None:
+            session_id = (await self.create_session()).id
+        run = await self.prompt(
+            session_id,
+            text,
+            attachments=attachments,
+            reasoning_effort=reasoning_effort,
+            model=model,
+            allow=allow,
+            max_cost=max_cost,
+        )
+        return await run.result(timeout)
+
+    async def find_run(self, run_id: str) -> RunHandle:
+        """A run that was started elsewhere, or before this program was."""
+        run = await self.run(run_id)
+        accepted = http.Accepted(run.id, run.session_id, run.state, run.disposition, position=0, into=run.into)
+        return RunHandle(self, accepted)
+
+    async def wait(self, run_id: str, give_up_after: float | None = None) -> RunResult:
         """Return how the run ended, when it has. Bound it with asyncio.timeout; the run itself is not affected."""
-        return await waiting.wait(self, run_id, give_up_after)
+        endings = self._endings if give_up_after is None else Endings(self, give_up_after)
+        return await endings.wait(run_id)
 
     async def cancel(self, session_id: str) -> list[str]:
         """Cancel everything accepted on the session so far; returns the runs this covers."""
@@ -158,6 +207,10 @@ class WorkspaceHandle:
 
     async def run(self, run_id: str) -> Run:
         return await self._call("GET", f"/runs/{segment(run_id)}", Run)
+
+    async def timeline(self, run_id: str) -> Timeline:
+        """What a run spent its time on, so far."""
+        return await self._call("GET", f"/runs/{segment(run_id)}/timeline", Timeline)
 
     async def queue(self, session_id: str) -> list[Run]:
         """The runs that wait on the session, in order."""
@@ -202,6 +255,14 @@ class WorkspaceHandle:
         """
         body = http.Grant(http.PermissionId(permission_id), action, pattern)
         return (await self._call("POST", "/permissions/grant", http.Resolved, body=body)).resolved
+
+    async def answer_permissions(self, decide: "approving.Decide") -> None:
+        """Be the approver: ask `decide(request)` about all that waits, now and later, once each, until cancelled.
+
+        It says "allow", "allow_session" or "deny", or None to leave the request to others; it may be async. Sub-agents'
+        requests come here too. One that is settled elsewhere first is dropped.
+        """
+        await approving.Approver(self, decide).serve()
 
     async def skips_permissions(self) -> bool:
         return (await self._call("GET", "/permissions/skip", http.Skip)).skip

@@ -23,9 +23,9 @@ class FamilyLimits(msgspec.Struct, frozen=True):
 
 
 class Family:
-    """What a root run's agents have used so far."""
+    """What a root run's agents have used so far. `agents_cost` is theirs alone: the root's own is with its run."""
 
-    __slots__ = ("began_at", "limits", "root", "spent_tokens", "total")
+    __slots__ = ("agents_cost", "began_at", "limits", "root", "spent_tokens", "total")
 
     def __init__(self, root: str, limits: FamilyLimits, now: float) -> None:
         self.root = root
@@ -33,6 +33,7 @@ class Family:
         self.began_at = now
         self.total = 0
         self.spent_tokens = 0
+        self.agents_cost = 0.0
 
 
 class Member:
@@ -105,11 +106,13 @@ class Families:
         family.total += 1
         self._members[run_id] = Member(run_id, session_id, parent_run, depth, family)
 
-    def spend(self, run_id: str, tokens: int) -> Family | None:
+    def spend(self, run_id: str, tokens: int, cost: float = 0.0) -> Family | None:
         """Count what an agent (or the root) used; the family, if it has one."""
         family = self.of(run_id)
         if family is not None:
             family.spent_tokens += tokens
+            if run_id != family.root:
+                family.agents_cost += cost
         return family
 
     def overspent(self, family: Family, now: float) -> str:

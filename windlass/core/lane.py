@@ -47,6 +47,8 @@ class Request(msgspec.Struct, frozen=True):
     parent_run: str = ""
     purpose: Purpose = "prompt"
     term_width: int = 0
+    max_cost: float = 0.0
+    allow: list[str] = []
 
 
 class Entry:
@@ -179,6 +181,8 @@ class Lane:
             parent_run=request.parent_run,
             purpose=request.purpose,
             term_width=request.term_width,
+            max_cost=request.max_cost,
+            allow=request.allow,
         )
         self._next_number += 1
         entry = Entry(run, private)
@@ -340,7 +344,9 @@ class Lane:
         run, private = entry.run, entry.private
         if run.state not in ("accepted", "queued"):
             # From its start on they are in its message: here they would be on disk once more for each change (B45).
-            private = msgspec.structs.replace(private, attachments=[]) if private.attachments else private
+            # So would its rules, and nobody reads them there: a restart does not go on with a run that had started.
+            if private.attachments or private.allow:
+                private = msgspec.structs.replace(private, attachments=[], allow=[])
             run = msgspec.structs.replace(run, prompt=_shortened(run.prompt))
         return Fact("run", change, run, by, self.session_id, run.id, key=run.id, private=private)
 

@@ -100,7 +100,8 @@ class Permissions:
         if ruling.rule == "deny":
             return Asked("denied", [self._notify(request, "denied", By("policy"), pattern=ruling.pattern)])
         if ruling.rule == "allow":
-            return Asked("granted", [self._notify(request, "granted", By("policy"), pattern=ruling.pattern)])
+            decided = By("run rule" if ruling.for_run else "policy")
+            return Asked("granted", [self._notify(request, "granted", decided, pattern=ruling.pattern)])
         grant = self._grant_for(request, resource, (request.session_id, *above))
         if grant is not None:
             return Asked("granted", [self._notify(request, "granted", By("grant"), pattern=grant)])

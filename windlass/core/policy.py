@@ -19,16 +19,20 @@ COMMANDS = "bash"  # the tool whose resource is a command line
 
 
 class Ruling(msgspec.Struct, frozen=True):
-    """`pattern` is the rule that decided, "" when none did."""
+    """`pattern` is the rule that decided, "" when none did. `for_run`: it came with the run's prompt."""
 
     rule: Rule
     pattern: str = ""
+    for_run: bool = False
 
 
 class Policy(msgspec.Struct, frozen=True):
+    """`allow_for_run` are rules that came with a prompt, for its run: they are compared as if they stood in `allow`."""
+
     allow: tuple[str, ...] = ()
     ask: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
+    allow_for_run: tuple[str, ...] = ()
 
     def decide(self, tool: str, resource: str) -> Rule:
         return self.ruling(tool, resource).rule
@@ -39,10 +43,10 @@ class Policy(msgspec.Struct, frozen=True):
         deny = _longest(self.deny, tool, line, line.reached)
         if deny is not None:
             return Ruling("deny", deny)
-        allow = _longest(self.allow, tool, line, line.covered)
+        allow = _longest((*self.allow, *self.allow_for_run), tool, line, line.covered)
         ask = _longest(self.ask, tool, line, line.reached)
         if allow is not None and (ask is None or len(allow) > len(ask)):
-            return Ruling("allow", allow)
+            return Ruling("allow", allow, for_run=allow not in self.allow)
         return Ruling("ask", ask or "")
 
 

@@ -39,6 +39,10 @@ if TYPE_CHECKING:
 
 logger = structlog.get_logger("windlass.agents")
 DEFAULT_ROLE = "general"
+_TOO_DEAR = (
+    "The run was stopped: with its agents it cost {cost:.4g}, and may cost {limit:g}. Send another message to let it "
+    "go on, or raise the limit that came with the prompt (max_cost, or `windlass run --max-cost`)."
+)
 _LEAVING = "The server stopped before the run was over. Send the prompt again to go on."
 
 
@@ -126,7 +130,7 @@ class Agents:
             updated_at=now,
             role=name,
         )
-        prompt = Prompt(session.id, request.prompt, reasoning_effort=effort, model=model)
+        prompt = Prompt(session.id, request.prompt, reasoning_effort=effort, model=model, allow=entry.private.allow)
         workspace.log.append([workspace.sessions.create(session, entry.by)])
         workspace.accept_agent(prompt, entry.by, admission)
         self._note_start(entry.run.id, session.id)
@@ -143,7 +147,14 @@ class Agents:
         admission = self._admit(entry, config, new_agent=not active)
         on_busy: OnBusy = "steer"
         model, effort = self._model(entry, config.role(session.role) or RoleConfig())
-        prompt = Prompt(session.id, request.text, on_busy=on_busy, reasoning_effort=effort, model=model)
+        prompt = Prompt(
+            session.id,
+            request.text,
+            on_busy=on_busy,
+            reasoning_effort=effort,
+            model=model,
+            allow=entry.private.allow,
+        )
         self._workspace.accept_agent(prompt, entry.by, admission)
         self._note_start(entry.run.id, session.id)
         self._watch_time(admission.family)
@@ -238,9 +249,26 @@ class Agents:
 
     def spend(self, entry: Entry, gained: UsageGained) -> None:
         """Count tokens of a family's run; when they are used up, its agents end, and the root can go on alone."""
-        family = self.families.spend(entry.run.id, gained.usage.prompt_tokens + gained.usage.completion_tokens)
+        tokens = gained.usage.prompt_tokens + gained.usage.completion_tokens
+        family = self.families.spend(entry.run.id, tokens, gained.cost)
         if family is not None:
             self._stop_overspent(family)
+            self._stop_too_dear(family, 0.0 if family.root != entry.run.id else gained.cost)
+
+    def _stop_too_dear(self, family: Family, last: float) -> None:
+        """End the root when it and its agents together cost more than its prompt lets it. They end with it.
+
+        What the root spent `last` is left out: an answer that is whole is not thrown away for its own last tokens, and
+        the root's executor looks at what the root alone costs.
+        """
+        lane = self._workspace.lane_of(family.root)
+        root = None if lane is None else lane.get(family.root)
+        if root is None or not root.private.max_cost or self._workspace.log.closed:
+            return
+        cost = root.run.cost + family.agents_cost
+        if cost - last > root.private.max_cost:
+            reason = _TOO_DEAR.format(cost=cost, limit=root.private.max_cost)
+            self._workspace.stop_run(root.run.session_id, root.run.id, "failed", reason)
 
     def _watch_time(self, family: Family) -> None:
         if family.root not in self._clocks:

@@ -4,7 +4,7 @@
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from windlass.config import Config
 from windlass.core.lane import Entry
@@ -44,7 +44,8 @@ class Desk:
         """Ask policy and people; returns when the decision is on disk. Anything but `granted` means no (I10)."""
         above = self._above(entry.run.session_id)
         request = self._request(entry, ask, next(iter(above), entry.run.session_id))
-        asked = self.permissions.ask(request, ask.resource, _policy(config), entry.by, above)
+        policy = _policy(config, entry.private.allow)
+        asked = self.permissions.ask(request, ask.resource, policy, entry.by, above)
         if asked.verdict is not None:
             await self._log.durable(self._log.append(asked.facts))
             return asked.verdict
@@ -139,6 +140,6 @@ class Desk:
             self._settle(permission_id, self.permissions.expire(permission_id), SERVER)
 
 
-def _policy(config: Config) -> Policy:
+def _policy(config: Config, for_run: Sequence[str]) -> Policy:
     rules = config.permissions
-    return Policy(tuple(rules.allow), tuple(rules.ask), tuple(rules.deny))
+    return Policy(tuple(rules.allow), tuple(rules.ask), tuple(rules.deny), tuple(for_run))

@@ -4,12 +4,14 @@ import os
 
 import msgspec
 
+from windlass.engine import timeline as times
 from windlass.engine.workspace import Workspace
 from windlass.errors import NotFound
 from windlass.journal import file_history as history
-from windlass.journal import view
+from windlass.journal import past, view
 from windlass.wire.runs import Run
 from windlass.wire.sessions import Session
+from windlass.wire.timeline import Timeline
 
 _decode_session = msgspec.json.Decoder(Session).decode
 _decode_run = msgspec.json.Decoder(Run).decode
@@ -82,6 +84,15 @@ async def runs(workspace: Workspace, session_id: str, state: str, after: str, li
     if bodies is None:
         raise NotFound("There is no run with the id given as after in this workspace.")
     return bodies
+
+
+async def timeline(workspace: Workspace, run_id: str) -> Timeline:
+    """What a run spent its time on, so far."""
+    run = await workspace.run(run_id)
+    facts, all_there = await workspace.read(past.run_facts, workspace.id, run.session_id, run_id, times.decode)
+    # In a thread: a very long run has tens of thousands of facts.
+    made: Timeline = await workspace.context.in_thread(times.timeline_of, run, facts, all_there)
+    return made
 
 
 def queued(workspace: Workspace, session_id: str) -> list[Run]:

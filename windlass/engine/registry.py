@@ -16,7 +16,7 @@ from windlass.engine.context import Context
 from windlass.engine.recovery import recover
 from windlass.engine.workspace import Workspace
 from windlass.errors import Conflict, Invalid, NotFound, TooMany, Unavailable
-from windlass.journal import view
+from windlass.journal import past, view
 from windlass.wire.permissions import By
 
 logger = structlog.get_logger("windlass.registry")
@@ -57,6 +57,12 @@ class Registry:
     def check_client(self, client_id: str) -> None:
         if self._retired.holds(client_id, self.context.clock.now()):
             raise Conflict("This client has said goodbye (it was retired). Use a new client_id.")
+
+    async def known(self) -> list[past.KnownWorkspace]:
+        """Workspaces that are or were open and whose directory is still there, those used last first; bounded."""
+        known = await self.context.journal.read(past.known_workspaces)
+        there = await self.context.in_thread(_directories, [row.path for row in known])
+        return [row for row in known if row.path in there]
 
     # -- opening ------------------------------------------------------------------------------------------------------
 
@@ -194,6 +200,10 @@ class Registry:
         for workspace in self.workspaces:
             del self._open[workspace.id]
             workspace.close()
+
+
+def _directories(paths: list[str]) -> set[str]:
+    return {path for path in paths if os.path.isdir(path)}
 
 
 def _is_text(path: str) -> bool:

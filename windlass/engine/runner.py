@@ -192,6 +192,7 @@ class Runner:
             and not (session.title or session.parent_session_id)
             and private.purpose == "prompt",
             term_width=private.term_width,
+            max_cost=private.max_cost,
         )
 
     @property

@@ -28,6 +28,7 @@ from windlass.engine.questions_desk import QuestionsDesk
 from windlass.engine.reservations import Reservations
 from windlass.engine.runner import Runner
 from windlass.engine.sessions import Sessions, checked_title, suggested_title
+from windlass.engine.terms import check_terms
 from windlass.engine.transcript import Transcript, attachment_parts
 from windlass.engine.waiting import Waiting
 from windlass.errors import Conflict, JournalPoisoned, NotFound, Unavailable, WindlassError
@@ -186,6 +187,7 @@ class Workspace:
 
     async def prompt(self, body: Prompt, by: By) -> Accepted:
         """Accept a prompt; returns when it is on disk (I1). The same `run_id` and body is the same run (I8)."""
+        check_terms(body)
         digest = _digest(body)
         try:
             async with self._reservations.hold(body.run_id):
@@ -242,6 +244,8 @@ class Workspace:
             parent_run="" if admission is None else admission.parent_run,
             purpose=purpose,
             term_width=term_width,
+            max_cost=body.max_cost,
+            allow=body.allow,
         )
         acceptance = lane.accept(request, by, self.context.clock.rfc3339())
         self._next_order += 1
@@ -251,15 +255,16 @@ class Workspace:
             self.agents.families.join(family, request.run_id, lane.session_id, parent, depth)
         below = self.agents.cover_below(acceptance.stopped, by)
         withdrawn = self._withdraw(acceptance.stopped, by)
+        after = f"{self.log.epoch}.{self.log.head}"
         head = self.log.append([*self._covered_facts(below, by), *acceptance.facts, *withdrawn])
         self._stop_covered(lane)
         self._stop_below(below)
         if acceptance.run.disposition == "steered":
             self._runners[lane.session_id].steer.wake()
         self._pump(lane)
-        return self._accepted(acceptance.run), head
+        return self._accepted(acceptance.run, after), head
 
-    def _accepted(self, run: Run) -> Accepted:
+    def _accepted(self, run: Run, after: str = "") -> Accepted:
         lane = self._lanes.get(run.session_id)
         return Accepted(
             run_id=run.id,
@@ -268,6 +273,7 @@ class Workspace:
             disposition=run.disposition,
             position=0 if lane is None else lane.position(run.id),
             into=run.into,
+            after=after,
         )
 
     async def _earlier(self, run_id: str) -> tuple[Run, str] | None:
@@ -708,7 +714,9 @@ class Workspace:
 
 def _digest(body: Prompt) -> str:
     """What makes two prompts with one run_id the same."""
-    same = (body.session_id, body.prompt, body.attachments, body.on_busy)
+    same: tuple[Any, ...] = (body.session_id, body.prompt, body.attachments, body.on_busy)
+    if body.max_cost or body.allow:  # only then: the digests of prompts without them are on disk as they always were
+        same += (body.max_cost, body.allow)
     return hashlib.sha256(msgspec.json.encode(same)).hexdigest()
 
 

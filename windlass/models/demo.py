@@ -6,7 +6,10 @@ work before there is any key.
 
 from typing import Any
 
+import msgspec
+
 from windlass.models.script import CallTool, Reply, Say
+from windlass.wire.delegation import AgentStatus
 from windlass.wire.messages import Message, ToolResult, ToolResultData
 from windlass.wire.model import ModelRequest
 
@@ -18,7 +21,8 @@ _HELP = (
     "- `list` shows the files here\n"
     "- `read FILE` reads one\n"
     "- `write FILE TEXT` writes one (you will be asked first)\n"
-    "- `run COMMAND` runs a command (you will be asked first)\n\n"
+    "- `run COMMAND` runs a command (you will be asked first)\n"
+    "- `delegate TASK` lets a sub-agent do one of these, and waits for it\n\n"
     "To talk to a real model, set `model` and a provider in the config file, or export an API key; "
     "`windlass doctor` says where."
 )
@@ -31,6 +35,8 @@ def demo_reply(request: ModelRequest) -> Reply:
         return _say(_HELP)
     newest = request.messages[-1]
     result = _result_of(newest)
+    if result is not None and result.name == "agent" and _is_at_work(result):
+        return [CallTool("agent", {"action": "wait"})]
     if result is not None:
         return _say(_comment(result))
     return _follow(newest.text.strip(), request)
@@ -51,8 +57,18 @@ def _follow(prompt: str, request: ModelRequest) -> Reply:
             return _call(request, "write", arguments, f"Writing {file}. You may be asked to allow it.")
         case "run" | "bash" if rest:
             return _call(request, "bash", {"command": rest}, "Running it. You may be asked to allow it.")
+        case "delegate" if rest:
+            return _call(request, "agent", {"action": "start", "prompt": rest}, "A sub-agent does it.")
         case _:
             return _say(_HELP)
+
+
+def _is_at_work(result: ToolResultData) -> bool:
+    """Whether one of the agents that the tool tells of has not ended its run."""
+    if result.is_error or not result.metadata:
+        return False
+    agents = msgspec.json.decode(result.metadata, type=list[AgentStatus])
+    return any(agent.state in ("accepted", "queued", "running", "waiting") for agent in agents)
 
 
 def _call(request: ModelRequest, tool: str, arguments: dict[str, Any], words: str) -> Reply:
@@ -73,8 +89,9 @@ def _comment(result: ToolResultData) -> str:
     if result.is_error:
         return f"That did not work. The tool `{result.name}` says: {_first_line(result.content)}"
     lines = result.content.rstrip("\n").splitlines()
-    shown = "\n".join(lines[:_SHOWN_LINES])
-    more = f"\n(and {len(lines) - _SHOWN_LINES} more)" if len(lines) > _SHOWN_LINES else ""
+    # Indented, so that it is code where Markdown is shown: lines would run into one another there.
+    shown = "\n".join(f"    {line}" for line in lines[:_SHOWN_LINES])
+    more = f"\n    (and {len(lines) - _SHOWN_LINES} more)" if len(lines) > _SHOWN_LINES else ""
     return f"The tool `{result.name}` gave back:\n\n{shown}{more}\n\nA real model would now go on from there."
 
 

@@ -1,7 +1,8 @@
 // Elements from JavaScript. Text is always text: there is no way to pass HTML through here, so nothing that a model, a
 // tool or a file name says can become markup.
 
-/** An element: `h("button.quiet", {onclick, title}, "Cancel")`. Attributes that are null, undefined or false are left out. */
+/** An element: `h("button.quiet", {onclick, title}, "Cancel")`. Attributes that are null, undefined or false are left
+ *  out. */
 export function h(selector, attributes, ...children) {
   const [tag, ...classes] = selector.split(".");
   const element = document.createElement(tag || "div");

@@ -14,7 +14,6 @@ from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs
 
-import msgspec
 import structlog
 
 from windlass import limits
@@ -29,12 +28,14 @@ from windlass.errors import (
     UnsupportedMedia,
     WindlassError,
 )
+from windlass.server.refusals import NO_CREDENTIAL, is_person, refuse
 from windlass.server.tickets import COOKIE
 from windlass.server.tokens import Identity, TokenStore
-from windlass.wire.http import ErrorBody
 
 logger = structlog.get_logger("windlass.http")
 OPEN_PATHS = frozenset({"/v1/health"})
+# A POST for its body's sake only: it changes nothing, so that a token that may only read may send it.
+READING_POSTS = frozenset({("POST", "/v1/markdown")})
 _SAFE_METHODS = frozenset({"GET", "HEAD"})
 _ONCE = frozenset({b"host", b"authorization", b"content-length", b"origin", b"content-type", b"cookie"})
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?")
@@ -77,7 +78,9 @@ class Door:
             scope["windlass.identity"] = identity
             await self._app(scope, _Body(receive).receive, watched_send)
         except WindlassError as error:
-            await refuse(error, request_id, watched_send)
+            accept = dict(scope["headers"]).get(b"accept", b"")
+            to_person = is_person(scope["method"], scope["path"], accept)
+            await refuse(error, request_id, watched_send, to_person=to_person)
         finally:
             self._log(scope, status, started, name)
 
@@ -114,9 +117,7 @@ class Door:
         host = headers.get(b"host", b"").decode("latin-1").lower()
         if self._trusted:
             return ""
-        match = _HOST.fullmatch(host)
-        name = match[1].strip("[]") if match else ""
-        if not (_is_loopback(name) or name in self._allowed):
+        if not answers_to(host_name(host), self._allowed):
             raise Misdirected(
                 "This server does not answer to that Host. Use 127.0.0.1 or localhost, or start it with --allow-host."
             )
@@ -139,7 +140,7 @@ class Door:
         if identity is None:
             # Counted after looking: who floods us with guesses must not lock out those who know a token (A9).
             self._count_guess((scope.get("client") or ("-", 0))[0])
-            raise Unauthorized("A valid token is needed: send it as 'Authorization: Bearer <token>'.")
+            raise Unauthorized(NO_CREDENTIAL)
         return identity
 
     def _from_bearer(self, headers: Headers) -> Identity | None:
@@ -177,7 +178,8 @@ class Door:
     def _check_scope(self, scope: Any, identity: Identity) -> None:
         if identity.scope == "worker":
             raise Forbidden("A worker's token opens no client route.")
-        if identity.scope == "read" and scope["method"] not in _SAFE_METHODS:
+        only_reads = scope["method"] in _SAFE_METHODS or (scope["method"], scope["path"]) in READING_POSTS
+        if identity.scope == "read" and not only_reads:
             raise Forbidden(f"The token {identity.name} may only read. Use one with the scope operate.")
 
     def _check_body(self, scope: Any, headers: Headers) -> None:
@@ -220,19 +222,6 @@ class _Body:
         return message
 
 
-async def refuse(error: WindlassError, request_id: str, send: Any) -> None:
-    """Answer with an error; the connection is closed, so that nothing more of a refused body is read."""
-    body = msgspec.json.encode(ErrorBody(error.message, request_id if error.status >= 500 else ""))
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    headers.append((b"connection", b"close"))
-    if isinstance(error, Unauthorized):
-        headers.append((b"www-authenticate", b"Bearer"))
-    if isinstance(error, TooMany):
-        headers.append((b"retry-after", str(error.retry_after).encode()))
-    await send({"type": "http.response.start", "status": error.status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
-
-
 _HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
@@ -245,7 +234,18 @@ def _ticket(query: bytes) -> str:
     return parse_qs(query.decode("latin-1")).get("ticket", [""])[0]
 
 
-def _is_loopback(name: str) -> bool:
+def host_name(host: str) -> str:
+    """The name or address in a Host header, in lower case as it comes; "" when it is none."""
+    match = _HOST.fullmatch(host)
+    return match[1].strip("[]") if match else ""
+
+
+def answers_to(name: str, allowed: frozenset[str]) -> bool:
+    """Whether requests for this host are ours to answer. What is no name at all never is, whatever was allowed."""
+    return name != "" and (is_loopback(name) or name in allowed)
+
+
+def is_loopback(name: str) -> bool:
     if name == "localhost":
         return True
     try:

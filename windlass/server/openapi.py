@@ -12,17 +12,19 @@ from litestar.openapi.config import OpenAPIConfig
 from litestar.openapi.spec import Components, SecurityScheme
 
 from windlass import __version__
-from windlass.server import errands, mcp, permissions, questions, runs, sessions, stream, workspaces
+from windlass.server import errands, markdown, mcp, permissions, questions, runs, search, sessions, stream, workspaces
 
 API = (
     workspaces.router,
     sessions.router,
+    search.router,
     errands.router,
     runs.router,
     permissions.router,
     questions.router,
     stream.router,
     mcp.router,
+    markdown.router,
 )
 _OPERATIONS = ("get", "put", "post", "delete")
 

@@ -1,4 +1,4 @@
-"""What a browser is shown: the front page, and the API's documentation. Nothing is loaded from anywhere else."""
+"""What a browser is shown: the page, and the API's documentation. Nothing is loaded from anywhere else."""
 
 import asyncio
 import html
@@ -6,45 +6,79 @@ from typing import Any
 
 from litestar import Response, get
 from litestar.datastructures import State
+from litestar.params import FromPath
 
-from windlass import __version__, limits
-from windlass.errors import Unauthorized
+from windlass import limits
+from windlass.errors import NotFound, Unauthorized
 from windlass.server import openapi
-from windlass.server.services import Connection, Services
+from windlass.server.page_files import PageFile
+from windlass.server.plain_pages import POLICY, plain_page, refusal_page
+from windlass.server.refusals import is_person
+from windlass.server.services import Connection, Services, services_of
 from windlass.server.tickets import COOKIE
 
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-_STYLE = (
-    "body{font:16px/1.5 system-ui,sans-serif;max-width:52rem;margin:3rem auto;padding:0 1rem;color-scheme:light dark}"
-    "code,pre{font:14px/1.4 ui-monospace,monospace}td{padding:.2rem .8rem .2rem 0;vertical-align:top}"
+# No inline script or style, no eval, no frame, nothing from elsewhere; markup only through the page's one policy (A41).
+PAGE_POLICY = (
+    "default-src 'self'; img-src 'self' data: blob:; object-src 'none'; base-uri 'none'; form-action 'none';"
+    " frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types windlass"
 )
+# The page must not be held by a window of another site, nor its files be read into one.
+_ISOLATED = {"cross-origin-opener-policy": "same-origin", "cross-origin-resource-policy": "same-origin"}
 
 
-def _page(title: str, body: str) -> Response[str]:
-    text = f"<!doctype html><meta charset=utf-8><title>{title}</title><style>{_STYLE}</style>{body}"
-    return Response(text, media_type="text/html", headers={"content-security-policy": _POLICY})
-
-
-@get("/", media_type="text/html", include_in_schema=False)
+@get("/", include_in_schema=False)
 async def front_page(state: State, request: Connection) -> Response[Any]:
-    """A browser with a ticket gets its cookie; one that has it is told what is here."""
+    """A browser with a ticket gets its cookie; one that has it gets the page."""
     services: Services = state.services
     ticket = request.scope.get("windlass.ticket")
     if ticket is None:
-        return _page("Windlass", _FRONT)
+        return await _file(services, "index.html", request)
     cookie = await services.tickets.redeem(str(ticket))
     if cookie is None:
-        raise Unauthorized("This ticket was used already or is too old. Ask for a new one.")
+        return _used_up(request)
     value = f"{COOKIE}={cookie}; Path=/; HttpOnly; SameSite=Strict; Max-Age=31536000"
     if request.url.scheme == "https":
         value += "; Secure"
     return Response(None, status_code=303, headers={"location": "/", "set-cookie": value})
 
 
-_FRONT = (
-    f"<h1>Windlass {__version__}</h1><p>This is an agent server that many clients share.</p>"
-    "<p>Attach from a terminal with <code>windlass attach</code>, or read <a href=/docs>what the API offers</a>.</p>"
-)
+def _used_up(request: Connection) -> Response[Any]:
+    message = "This ticket was used already or is too old. Ask for a new one: windlass pair."
+    if not is_person("GET", "/", request.headers.get("accept", "").encode("latin-1")):
+        raise Unauthorized(message)
+    headers = {"content-security-policy": POLICY, "www-authenticate": "Bearer"}
+    return Response(refusal_page(401, message), status_code=401, media_type="text/html", headers=headers)
+
+
+@get("/page/{page_file:str}", include_in_schema=False)
+async def page_file(state: State, request: Connection, page_file: FromPath[str]) -> Response[Any]:
+    """A script, style or picture of the page."""
+    return await _file(services_of(state), page_file, request)
+
+
+async def _file(services: Services, name: str, request: Connection) -> Response[Any]:
+    # In a thread: it looks at the disk.
+    found = await asyncio.to_thread(services.page.find, name)
+    if found is None:
+        raise NotFound("The page has no such file.")
+    headers = {
+        "content-security-policy": PAGE_POLICY,
+        "cache-control": "no-cache",  # kept, but asked about each time: an upgrade is seen at once
+        "etag": found.etag,
+        "vary": "accept-encoding",
+        **_ISOLATED,
+    }
+    if found.etag in request.headers.get("if-none-match", ""):
+        return Response(None, status_code=304, headers=headers)
+    return _whole(found, request, headers)
+
+
+def _whole(found: PageFile, request: Connection, headers: dict[str, str]) -> Response[Any]:
+    content = found.content
+    if found.packed and "gzip" in request.headers.get("accept-encoding", ""):
+        content = found.packed
+        headers["content-encoding"] = "gzip"
+    return Response(content, media_type=found.kind, headers=headers)
 
 
 @get("/docs", media_type="text/html", include_in_schema=False)
@@ -58,7 +92,8 @@ async def docs_page() -> Response[str]:
             rows.append(f"<tr><td><code>{method.upper()}</code><td><code>{html.escape(path)}</code><td>{about}")
     table = f"<table>{''.join(rows)}</table>"
     limit = f"Bodies are JSON of at most {limits.REQUEST_BODY_BYTES // limits.MIB} MiB."
-    return _page("Windlass API", f"<h1>Windlass API</h1><p>{limit} <a href=/openapi.json>OpenAPI</a></p>{table}")
+    text = plain_page("Windlass API", f"<h1>Windlass API</h1><p>{limit} <a href=/openapi.json>OpenAPI</a></p>{table}")
+    return Response(text, media_type="text/html", headers={"content-security-policy": POLICY})
 
 
 @get("/openapi.json", include_in_schema=False)

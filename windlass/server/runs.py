@@ -11,7 +11,17 @@ from windlass import limits
 from windlass.engine import reading
 from windlass.errors import BadRequest, Invalid
 from windlass.ids import is_run_id
-from windlass.server.services import Connection, Services, by_of, encode, raw_json, raw_list, whole_number, workspace_of
+from windlass.server.services import (
+    Connection,
+    Services,
+    by_of,
+    encode,
+    raw_json,
+    raw_list,
+    services_of,
+    whole_number,
+    workspace_of,
+)
 from windlass.wire.http import (
     Accepted,
     AgentInfo,
@@ -22,6 +32,7 @@ from windlass.wire.http import (
 )
 from windlass.wire.runs import TERMINAL_STATES, Attachment, Run, RunState
 from windlass.wire.sessions import Session
+from windlass.wire.timeline import Timeline
 
 
 @post("/agent", status_code=202)
@@ -147,6 +158,14 @@ async def get_run(state: State, workspace_id: FromPath[str], run_id: FromPath[st
     return await workspace_of(state, workspace_id).run(run_id)
 
 
+@get("/runs/{run_id:str}/timeline")
+async def get_timeline(state: State, workspace_id: FromPath[str], run_id: FromPath[str]) -> Timeline:
+    """What a run spent its time on: waiting for its turn, the model, tools, people."""
+    workspace = workspace_of(state, workspace_id)
+    async with services_of(state).timelines.turn():
+        return await reading.timeline(workspace, run_id)
+
+
 @post("/runs/{run_id:str}/cancel", status_code=202)
 async def cancel_run(
     state: State, request: Connection, workspace_id: FromPath[str], run_id: FromPath[str]
@@ -178,6 +197,7 @@ router = Router(
         clear_queue,
         list_runs,
         get_run,
+        get_timeline,
         cancel_run,
         remove_run,
     ],

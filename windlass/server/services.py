@@ -1,18 +1,22 @@
 """What the routes are given, and the small things they all need."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
 from litestar import Request, Response
 from litestar.datastructures import State
 
+from windlass import limits
 from windlass.engine.registry import Registry
 from windlass.engine.workspace import Workspace
 from windlass.errors import BadRequest
 from windlass.ids import is_client_id
+from windlass.server.page_files import PageFiles
+from windlass.server.rendered import Rendered
 from windlass.server.tickets import Tickets
 from windlass.server.tokens import Identity, TokenStore
+from windlass.server.turns import Turns
 from windlass.wire.http import WorkspaceConfig
 from windlass.wire.permissions import By
 
@@ -37,6 +41,11 @@ class Services:
         self.describe_config = describe_config
         self.reload_config = reload_config
         self.leave_if_idle = leave_if_idle
+        self.page = PageFiles()
+        self.rendered = Rendered()
+        self.searches = Turns(limits.SEARCHES_AT_ONCE, limits.SEARCHES_WAITING)
+        self.timelines = Turns(limits.TIMELINES_AT_ONCE, limits.TIMELINES_WAITING)
+        self.addresses: Sequence[str] = ()  # where browsers find us; known when the listeners are up
 
 
 def services_of(state: State) -> Services:

@@ -4,7 +4,7 @@ import platform
 
 from litestar import Response, Router, delete, get, post
 from litestar.datastructures import State
-from litestar.params import FromPath, JSONBody
+from litestar.params import FromPath, FromQuery, JSONBody
 
 from windlass import __version__
 from windlass.engine.workspace import Workspace as OpenWorkspace
@@ -16,6 +16,7 @@ from windlass.wire.http import (
     CreateWorkspace,
     CurrentSession,
     Ticket,
+    TicketRequest,
     Version,
     Workspace,
 )
@@ -46,10 +47,25 @@ async def create_workspace(state: State, request: Connection, data: JSONBody[Cre
 
 
 @get("/workspaces")
-async def list_workspaces(state: State) -> list[Workspace]:
-    """The workspaces that are open."""
+async def list_workspaces(state: State, all: FromQuery[str] = "") -> list[Workspace]:
+    """The workspaces that are open; with `?all=1` also those that were, the one in which something happened last
+    first."""
     services = services_of(state)
+    if all == "1":
+        return await _known(services)
     return [_describe(services, workspace) for workspace in services.registry.workspaces]
+
+
+async def _known(services: Services) -> list[Workspace]:
+    rows = await services.registry.known()
+    # From here on without waiting: each is told once, as open or as closed.
+    described = {workspace.id: _describe(services, workspace) for workspace in services.registry.workspaces}
+    listed: list[Workspace] = []
+    for row in rows:
+        found = described.pop(row.id, None) or Workspace(id=row.id, path=row.path, closed=True)
+        found.updated_at = int(row.last)
+        listed.append(found)
+    return [*described.values(), *listed]  # first those that were opened just now
 
 
 @get("/workspaces/{workspace_id:str}")
@@ -109,10 +125,14 @@ async def control(state: State, data: JSONBody[Control]) -> None:
 
 
 @post("/tickets", status_code=200)
-async def create_ticket(state: State, request: Connection) -> Ticket:
-    """A single-use ticket with which a browser gets in: open the path on this server's address."""
-    ticket = services_of(state).tickets.issue(identity_of(request).scope)
-    return Ticket(ticket=ticket, path=f"/?ticket={ticket}", expires_in_seconds=TICKET_SECONDS)
+async def create_ticket(state: State, request: Connection, data: JSONBody[TicketRequest | None] = None) -> Ticket:
+    """A single-use ticket with which a browser gets in: open one of `urls`, or the path on an address of your own."""
+    scope = "read" if data is not None and data.scope == "read" else identity_of(request).scope
+    services = services_of(state)
+    ticket = services.tickets.issue(scope)
+    path = f"/?ticket={ticket}"
+    urls = [address + path for address in services.addresses]
+    return Ticket(ticket=ticket, path=path, expires_in_seconds=TICKET_SECONDS, urls=urls)
 
 
 router = Router(

@@ -76,18 +76,23 @@ class Stem:
         output: int,
         errors: int | None = None,
         input: int | None = None,
+        directory: str = "",
     ) -> "Forked":
         """A new process that runs the program with these arguments, on these descriptors (of which it gets copies).
 
-        Errors go where the output goes, and there is nothing to read, unless something else is said.
+        Errors go where the output goes, there is nothing to read, and it is where we are, unless it is said otherwise.
         """
-        request = msgspec.json.encode(Request(argv, environment, os.getcwd()))
+        request = msgspec.json.encode(Request(argv, environment, directory or os.getcwd()))
         with open(os.devnull, "rb") as nothing:
             standard = [nothing.fileno() if input is None else input, output, output if errors is None else errors]
             socket.send_fds(self._socket, [request], standard)
         while not (reply := self._receive(_FORK_SECONDS)).forked:
             pass
         return Forked(self, reply.forked)
+
+    def fileno(self) -> int:
+        """Readable when a process of ours may have ended, for whoever waits for other things too."""
+        return self._socket.fileno()
 
     def ended(self, pid: int) -> int | None:
         """The exit code of a process of ours, once it is over."""
@@ -170,6 +175,9 @@ def _become(request: Request, standard: list[int], start: Callable[[], Any]) -> 
     try:
         for target, descriptor in enumerate(standard):
             os.dup2(descriptor, target)
+        # What the stem's own were buffered as, and whether they could be sought in, is nothing to this process.
+        sys.stdin, sys.stdout = open(0, closefd=False), open(1, "w", closefd=False)  # noqa: SIM115
+        sys.stderr = open(2, "w", buffering=1, closefd=False, errors="backslashreplace")  # noqa: SIM115
         os.closerange(3, 64)
         os.chdir(request.directory)
         os.environ.clear()

@@ -2,7 +2,8 @@
 
 import windlass.app
 import windlass.cli.serve
-import windlass.server.app  # noqa: F401  # with the line above: loaded once, for every server that is forked
+import windlass.client
+import windlass.server.app  # noqa: F401  # with the lines above: loaded once, for every program that is forked
 from windlass.testing.watched_program import start
 
 __all__ = ["start"]

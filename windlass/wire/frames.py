@@ -67,6 +67,7 @@ class RunFrame(OfRun, tag="run", frozen=True, kw_only=True):
     purpose: Purpose = "prompt"
     plan: bool = False
     wants_title: bool = False
+    max_cost: float = 0.0
 
 
 class CancelFrame(OfRun, tag="cancel", frozen=True, kw_only=True):

@@ -93,9 +93,9 @@ class UpdateSession(msgspec.Struct):
 
 
 class Prompt(msgspec.Struct, omit_defaults=True):
-    """`max_cost`: the run ends when it has cost this much; 0 is what the config says, and the smaller of both counts.
-    `allow`: rules as in the config that hold for this run and the agents it starts, beside the config's own; what the
-    config denies stays denied."""
+    """`max_cost`: the run ends when it and the agents it starts have cost this much; 0 is what the config says, and the
+    smaller of both counts. `allow`: rules as in the config that hold for this run and the agents it starts, beside the
+    config's own; what the config denies stays denied. Neither goes with `on_busy` "steer"."""
 
     session_id: str
     prompt: str
@@ -109,12 +109,16 @@ class Prompt(msgspec.Struct, omit_defaults=True):
 
 
 class Accepted(msgspec.Struct, omit_defaults=True):
+    """`after`: the place in the log before the run's first fact; a stream that begins `?after=` it shows the whole run.
+    It is left out when an earlier request had already started the run."""
+
     run_id: str
     session_id: str
     state: RunState
     disposition: Disposition
     position: int
     into: str = ""
+    after: str = ""
 
 
 class Canceled(msgspec.Struct):
@@ -199,6 +203,12 @@ class Resolved(msgspec.Struct):
 
 class Skip(msgspec.Struct):
     skip: bool
+
+
+class TicketRequest(msgspec.Struct):
+    """`scope`: what the browser may do; never more than whoever asks for the ticket."""
+
+    scope: Literal["operate", "read"] = "operate"
 
 
 class Ticket(msgspec.Struct):

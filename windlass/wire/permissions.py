@@ -44,8 +44,9 @@ class PermissionPrivate(msgspec.Struct, omit_defaults=True):
 class PermissionNotification(msgspec.Struct):
     """`granted` and `denied` both false: it was asked, withdrawn or expired; `outcome` says which.
 
-    `by` is who decided; "policy" (a rule of the config), "grant" (an earlier answer), "skip", "limit" and "plan mode"
-    are no people. `pattern` is the rule, or what somebody typed, that covers it; "" when it was decided for this alone.
+    `by` is who decided; "policy" (a rule of the config), "run rule" (one that its prompt brought), "grant" (an earlier
+    answer), "skip", "limit" and "plan mode" are no people. `pattern` is the rule, or what somebody typed, that covers
+    it; "" when it was decided for this alone.
     """
 
     tool_call_id: str

@@ -10,9 +10,10 @@ SpanKind = Literal["queue", "model", "tool", "permission", "question"]
 class Span(msgspec.Struct, omit_defaults=True):
     """A stretch of a run. Times are Unix seconds with fractions; `end` is 0.0 while it goes on.
 
-    `queue` waits for its turn, `model` is one answer of the model (a step), `tool` one call, `permission` and `question`
-    wait for a person. `label`: the model, the tool, or what was asked for. `session_id`: the session of the agent that
-    an `agent` call started, so that one can go there.
+    `queue` waits for its turn, `model` is one answer of the model (a step), `tool` one call, `permission` and
+    `question` wait for a person. `label`: the model, the tool, or what was asked for. `session_id`: the session of the
+    agent that an `agent` call started, so that one can go there. `outcome`: of a tool "" or "error"; of an answer of
+    the model its finish reason; of waiting how it ended. Tokens are of an answer of the model, where they are known.
     """
 
     kind: SpanKind
@@ -21,9 +22,11 @@ class Span(msgspec.Struct, omit_defaults=True):
     end: float = 0.0
     message_id: str = ""
     tool_call_id: str = ""
-    outcome: str = ""  # of a tool: "" or "error"; of an answer of the model: its finish reason; of waiting: how it ended
+    outcome: str = ""
     by: str = ""  # who answered
     session_id: str = ""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
 
 
 class Timeline(msgspec.Struct):

@@ -84,6 +84,7 @@ class RemoteRun:
             purpose=spec.purpose,
             plan=spec.plan,
             wants_title=spec.wants_title,
+            max_cost=spec.max_cost,
         )
 
     def cancelling(self) -> Frame:

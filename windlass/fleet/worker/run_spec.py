@@ -38,6 +38,7 @@ def run_spec(frame: RunFrame, workspace_path: str, *, plain: bool) -> RunSpec:
         purpose=frame.purpose,
         plan=frame.plan,
         wants_title=frame.wants_title,
+        max_cost=frame.max_cost,
     )
 
 

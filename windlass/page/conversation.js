@@ -1,0 +1,241 @@
+// The conversation that is shown: its messages, what waits for an answer in it, its agents, and a run's timeline
+// above it.
+
+import { agentsTree, changesAgents } from "./agents.js";
+import { cardKeeper, isBelow, sessionLink } from "./cards.js";
+import { h, fill } from "./dom.js";
+import { retryMarkdown } from "./markdown.js";
+import { threadView } from "./thread.js";
+import { timelineView } from "./timeline.js";
+import { todoList, todoSummary } from "./todos.js";
+
+const NEAR_END_PIXELS = 48; // from the end at which a reader still counts as being there
+const DOING = { waiting: "Waits for you", running: "Working" };
+
+/** The view. `show(sessionId, runId)` for another session or run, `update(changes)` as the store tells them. */
+export function conversationView(app) {
+  const agents = agentsTree(app);
+  const timeline = timelineView(app, goTo);
+  const todos = h("details.todo-fold", { hidden: true });
+  const head = h("div.conversation-head", null, agents.element, todos);
+  const place = h("div.thread-place");
+  const tail = h("div.slot.tail");
+  const live = h("p.live-run", { hidden: true });
+  const column = h("div.column", null, place, tail, live);
+  const isRegion = { tabindex: "0", role: "region", "aria-label": "Conversation" };
+  const scroller = h("div.conversation-scroll", isRegion, column);
+  const jump = h("button.jump", { type: "button", hidden: true, onclick: toEnd, dataset: { testid: "new-messages" } });
+  const status = h("p.unseen", { role: "status" });
+  const isNamed = { dataset: { testid: "conversation" } };
+  const element = h("div.conversation", isNamed, head, timeline.element, scroller, jump, status);
+  const keeper = cardKeeper(app, { belongs, slotFor, origin, announce: (text) => (status.textContent = text) });
+
+  let shownSession = "";
+  let wantedMessage = ""; // to go to as soon as it is there
+  let thread = null;
+  let isAtEnd = true;
+  let hasNews = false;
+  let drawnMessages = 0;
+  let hasFailed = false; // the session could not be loaded
+  let lastRun = ""; // what the live line was about, to say it when it ends
+
+  scroller.addEventListener("scroll", noteScroll, { passive: true });
+  // Who opens a fold at the end wants to read it, and not to be carried away by what comes.
+  scroller.addEventListener("click", (event) => event.target.closest("summary") && leaveEnd());
+  // Late changes of height: rendered Markdown, pictures, the window itself.
+  new ResizeObserver(keepEnd).observe(column);
+  new ResizeObserver(keepEnd).observe(scroller);
+  return { element, show, update, focusSearch: () => app.search() };
+
+  // -- what is shown --------------------------------------------------------------------------------------------------
+
+  function show(sessionId, runId = "") {
+    timeline.show(sessionId && runId ? runId : "");
+    const message = app.route.message ?? "";
+    if (sessionId !== shownSession || (sessionId && !app.store.isLoaded(sessionId))) open(sessionId);
+    if (message) {
+      wantedMessage = message;
+      goToWanted();
+    }
+  }
+
+  async function open(sessionId) {
+    keeper.clear();
+    fill(tail);
+    shownSession = sessionId;
+    wantedMessage = "";
+    lastRun = "";
+    thread = null;
+    fill(place);
+    fill(live);
+    hasNews = false;
+    hasFailed = false;
+    isAtEnd = true;
+    if (!sessionId) return drawHead();
+    const own = (thread = threadView(app, sessionId));
+    fill(place, app.store.isLoaded(sessionId) ? thread.element : h("p.soft.loading", null, "Loading…"));
+    if (app.store.isLoaded(sessionId)) drawAll();
+    try {
+      await app.store.load(sessionId);
+      if (thread === own) drawAll();
+    } catch (error) {
+      const why = `This session cannot be shown. ${error.message}`;
+      if (thread !== own) return;
+      hasFailed = true;
+      fill(place, h("p.failed", { role: "alert" }, why));
+    }
+  }
+
+  function drawAll() {
+    fill(place, thread.element);
+    thread.update(null);
+    settle(null);
+    goToWanted();
+  }
+
+  function update(changes) {
+    const isBack = changes.connection && app.store.connection.state === "live";
+    if (isBack) retryMarkdown(app);
+    if (isBack && hasFailed) return open(shownSession); // asked for while the server was away
+    const wasDrawn = thread?.element.parentNode === place;
+    if (wasDrawn && app.store.loaded && !app.store.sessions.has(shownSession)) return sayGone();
+    if (!thread || !app.store.isLoaded(shownSession)) return drawHead();
+    if (!wasDrawn) fill(place, thread.element);
+    thread.update(changes);
+    settle(changes);
+    timeline.update(changes);
+    goToWanted();
+  }
+
+  /** Somebody deleted the session while it was shown. */
+  function sayGone() {
+    keeper.clear();
+    thread = null;
+    live.hidden = true;
+    fill(place, h("p.empty", { role: "alert" }, "This session was deleted."));
+    drawHead();
+  }
+
+  /** Everything around the thread, after it was drawn. */
+  function settle(changes) {
+    // Cards and agents are looked at when something was said about them, or when messages came that they belong to: not
+    // with every word that is streamed.
+    const isAbout = !changes || changesAgents(changes);
+    const isLonger = app.store.messages(shownSession).length !== drawnMessages;
+    drawnMessages = app.store.messages(shownSession).length;
+    if (isAbout || isLonger) keeper.update();
+    if (isAbout || isLonger) thread.refreshCalls();
+    if (isAbout) drawHead();
+    if (isAbout) drawLive();
+    if (isAbout || isLonger) drawEmpty();
+    if (changes?.messages.has(shownSession)) hasNews = !isAtEnd;
+    keepEnd();
+    drawJump();
+  }
+
+  // -- head and tail --------------------------------------------------------------------------------------------------
+
+  function drawHead() {
+    const session = app.store.sessions.get(shownSession);
+    agents.update(shownSession);
+    const list = session?.todos ?? [];
+    todos.hidden = list.length === 0 || list.every((todo) => todo.status === "completed");
+    const now = JSON.stringify(list);
+    if (todos.dataset.drawn === now) return;
+    todos.dataset.drawn = now;
+    fill(todos, h("summary", null, todoSummary(list)), todoList(list));
+  }
+
+  function drawLive() {
+    const run = app.store.activeRun(shownSession);
+    live.hidden = !run;
+    if (run) {
+      const waits = app.store.waiting(shownSession) || run.state === "waiting";
+      const text = run.cancel_requested ? "Stopping…" : `${DOING[waits ? "waiting" : "running"]}…`;
+      live.dataset.state = waits ? "waiting" : "running";
+      if (live.textContent !== text) live.textContent = text;
+    } else if (lastRun) {
+      status.textContent = `The run ${app.store.runs.get(lastRun)?.state ?? "ended"}.`;
+    }
+    lastRun = run?.id ?? "";
+  }
+
+  function drawEmpty() {
+    const isEmpty = app.store.messages(shownSession).length === 0 && !app.store.activeRun(shownSession);
+    let hint = place.querySelector(".empty");
+    if (!isEmpty) return hint?.remove();
+    if (!hint) place.append(h("p.empty", null, "Nothing was said here yet. Write below what you want done."));
+  }
+
+  // -- cards ----------------------------------------------------------------------------------------------------------
+
+  function belongs(request) {
+    return thread !== null && isBelow(app.store, shownSession, request);
+  }
+
+  /** At its tool call if that is on the page; at the end otherwise, so that a card is never without a place. The line
+   *  that an answer to an agent leaves stands at that agent. */
+  function slotFor(request, isAnswered = false) {
+    const isOwn = request.session_id === shownSession;
+    if (isAnswered) return (isOwn ? thread.slotOf(request.tool_call_id) : thread.agentOf(request.session_id)) ?? null;
+    return (isOwn && thread.slotOf(request.tool_call_id)) || tail;
+  }
+
+  function origin(request) {
+    return request.session_id === shownSession ? null : sessionLink(app, request);
+  }
+
+  // -- scrolling ------------------------------------------------------------------------------------------------------
+
+  function noteScroll() {
+    const left = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight;
+    isAtEnd = left < NEAR_END_PIXELS;
+    if (isAtEnd) hasNews = false;
+    drawJump();
+  }
+
+  function leaveEnd() {
+    isAtEnd = false;
+    requestAnimationFrame(noteScroll); // if it still is the end after the fold has opened, it is followed again
+  }
+
+  function keepEnd() {
+    if (isAtEnd && !wantedMessage) scroller.scrollTop = scroller.scrollHeight;
+    else drawJump();
+  }
+
+  function drawJump() {
+    jump.hidden = isAtEnd;
+    const text = hasNews ? "↓ New messages" : "↓ To the end";
+    if (jump.textContent !== text) jump.textContent = text;
+  }
+
+  function toEnd() {
+    isAtEnd = true;
+    hasNews = false;
+    wantedMessage = "";
+    thread?.latest();
+    scroller.scrollTop = scroller.scrollHeight;
+    drawJump();
+    scroller.focus({ preventScroll: true }); // the button is gone now
+  }
+
+  function goToWanted() {
+    if (!wantedMessage || !thread || !app.store.isLoaded(shownSession)) return;
+    const id = wantedMessage;
+    wantedMessage = "";
+    goTo(id);
+  }
+
+  /** Bring a message into view, and say by a mark that it is the one. */
+  function goTo(messageId) {
+    const found = thread?.reveal(messageId);
+    if (!found) return;
+    isAtEnd = false;
+    const isTall = found.offsetHeight > scroller.clientHeight;
+    found.scrollIntoView({ block: isTall ? "start" : "center" });
+    found.classList.remove("found");
+    found.classList.add("found");
+    found.addEventListener("animationend", () => found.classList.remove("found"), { once: true });
+  }
+}
