@@ -1,0 +1,63 @@
+"""One browser and one server for all tests of the page in this process; each has its own directory and profiles."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import pytest_asyncio
+
+from tests.page import browser
+from windlass.testing.model_server import ModelServer
+from windlass.testing.server_process import ServerProcess, openai_config
+
+if TYPE_CHECKING:
+    from tests.page.page_world import PageWorld
+
+_HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Without a browser every test here is skipped, and counted, with the one reason."""
+    reason = browser.missing()
+    for item in items:
+        if reason and _HERE in item.path.parents:
+            item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def chromium() -> AsyncIterator[Any]:
+    async with browser.started() as started:
+        yield started
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def page_server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tuple[ServerProcess, ModelServer]]:
+    async with ModelServer() as model:
+        config = openai_config(model.url)
+        async with ServerProcess(tmp_path_factory.mktemp("page") / "server", "--drain", "0", config=config) as server:
+            yield server, model
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """The directory that is the test's workspace."""
+    directory = tmp_path / "project"
+    directory.mkdir()
+    return directory
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def world(
+    chromium: Any, page_server: tuple[ServerProcess, ModelServer], project: Path
+) -> AsyncIterator["PageWorld"]:
+    from tests.page.page_world import PageWorld
+
+    async with AsyncExitStack() as stack:
+        world = PageWorld(*page_server, project, stack, chromium)
+        try:
+            yield world
+        finally:
+            await world.tidy()
+            await world.close_profiles()

@@ -1,0 +1,78 @@
+"""A test's own workspace on the shared server, seen in browsers: profiles, tabs, and the model's next words."""
+
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+from playwright.async_api import Browser
+
+from tests.e2e.shared_world import Client, World
+from tests.page.profile import Profile
+from tests.page.screen import Screen
+from windlass.testing.model_call import ModelCall
+from windlass.testing.model_server import ModelServer
+from windlass.testing.server_process import ServerProcess
+
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True, "device_scale_factor": 2}
+
+
+class PageWorld(World):
+    """What `World` gives, and `profile()`, `person()`, `open()` for browsers on it."""
+
+    def __init__(
+        self, server: ServerProcess, model: ModelServer, directory: Path, stack: AsyncExitStack, browser: Browser
+    ) -> None:
+        super().__init__(server, model, directory, stack)
+        self.browser = browser
+        self.profiles: list[Profile] = []
+
+    async def profile(self, **options: Any) -> Profile:
+        """A browser of someone who has no cookie yet."""
+        profile = await Profile.new(self.browser, self.server, **options)
+        self.profiles.append(profile)
+        return profile
+
+    async def person(self, **options: Any) -> Profile:
+        """A browser of someone who is signed in."""
+        profile = await self.profile(**options)
+        await profile.sign_in()
+        return profile
+
+    async def screen(self, where: str = "/", **options: Any) -> Screen:
+        """What one more signed-in person sees there."""
+        return Screen(await (await self.person(**options)).tab(where))
+
+    async def close_profiles(self) -> None:
+        for profile in self.profiles:
+            await profile.close()
+
+    async def session(self, client: Client, title: str = "A conversation") -> str:
+        """The address of a new session in the page."""
+        return address(client, await client.new_session(title))
+
+    async def client_of(self, directory: Path) -> Client:
+        """A client of another directory than the test's own."""
+        client = await self._stack.enter_async_context(Client(self.server))
+        self._clients.append(client)
+        await client.open(directory)
+        return client
+
+    async def use(self, name: str, arguments: dict[str, Any]) -> ModelCall:
+        """Answer the next request to the model by asking for a tool."""
+        call = await self.call()
+        await call.tool(name, arguments)
+        await call.end()
+        return call
+
+    async def answer(self, *words: str) -> ModelCall:
+        """Answer the next request to the model with these words, and end it."""
+        call = await self.call()
+        for word in words:
+            await call.say(word)
+        await call.end()
+        return call
+
+
+def address(client: Client, session_id: str = "") -> str:
+    """Where the page shows a session, or the workspace."""
+    return f"/#/w/{client.workspace_id}" + (f"/s/{session_id}" if session_id else "")

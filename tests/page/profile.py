@@ -1,0 +1,93 @@
+"""One person's browser: a profile with its own cookies, and its tabs, watched for everything that must never happen.
+
+A profile fails its test when it is closed if a page of it reported an error, broke the content security policy, opened
+a dialog nobody expected, or asked anyone but the server for anything.
+"""
+
+import re
+from typing import Any
+from urllib.parse import urlsplit
+
+from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Dialog, Page, Request, WebError
+
+from windlass.testing.server_process import Api, ServerProcess
+
+PATIENCE_MILLISECONDS = 15_000  # the longest a test waits for the page: four browsers may start on a full machine
+# Said again as an error, because a violation that the page itself swallows would otherwise go unseen.
+_TELL_VIOLATIONS = """
+addEventListener("securitypolicyviolation", (event) =>
+  console.error(`policy violation: ${event.violatedDirective} ${event.blockedURI} ${event.sample}`));
+"""
+
+
+class Profile:
+    """`tab()` opens the page in one more tab; `errors` is what went wrong so far."""
+
+    def __init__(self, server: ServerProcess, context: BrowserContext) -> None:
+        self.server = server
+        self.context = context
+        self.errors: list[str] = []
+        self.requests: list[Request] = []
+        self._expected: list[str] = []
+        self._origins = {server.url}
+        context.set_default_timeout(PATIENCE_MILLISECONDS)
+        context.on("console", self._on_console)
+        context.on("weberror", self._on_error)
+        context.on("request", self._on_request)
+        context.on("dialog", self._on_dialog)
+
+    @classmethod
+    async def new(cls, browser: Browser, server: ServerProcess, **options: Any) -> "Profile":
+        context = await browser.new_context(**options)
+        await context.add_init_script(_TELL_VIOLATIONS)
+        return cls(server, context)
+
+    async def sign_in(self) -> None:
+        """Trade a ticket for the cookie, as opening the link does that the server printed."""
+        answer = await self.context.request.get(self.server.url + await ticket(self.server), max_redirects=0)
+        assert answer.status == 303, await answer.text()
+
+    async def tab(self, path: str = "/") -> Page:
+        """The page in a new tab; `path` begins with `/`."""
+        page = await self.context.new_page()
+        await page.goto(self.server.url + path)
+        return page
+
+    def expect(self, pattern: str) -> None:
+        """Errors that match are what this test is about."""
+        self._expected.append(pattern)
+
+    def visits(self, origin: str) -> None:
+        """This test goes to another site on purpose."""
+        self._origins.add(origin)
+
+    async def close(self) -> None:
+        await self.context.close()
+        assert self.errors == [], "the browser reported:\n  " + "\n  ".join(self.errors)
+
+    def _note(self, text: str) -> None:
+        if not any(re.search(pattern, text) for pattern in self._expected):
+            self.errors.append(text)
+
+    def _on_console(self, message: ConsoleMessage) -> None:
+        if message.type == "error":
+            self._note(f"{message.text} ({message.location.get('url', '')})")
+
+    def _on_error(self, error: WebError) -> None:
+        self._note(f"uncaught: {error.error}")
+
+    def _on_request(self, request: Request) -> None:
+        self.requests.append(request)
+        parts = urlsplit(request.url)
+        if parts.scheme in ("http", "https", "ws", "wss") and f"{parts.scheme}://{parts.netloc}" not in self._origins:
+            self._note(f"a request to {request.url}")
+
+    async def _on_dialog(self, dialog: Dialog) -> None:
+        self._note(f"dialog: {dialog.message}")
+        await dialog.dismiss()
+
+
+async def ticket(server: ServerProcess) -> str:
+    """The path with a new ticket in it."""
+    async with Api(server) as api:
+        return str((await api.ok("POST", "/v1/tickets"))["path"])
