@@ -1,6 +1,6 @@
 """An executor of one's own: it shouts what it is told. Any class with this `run` will do.
 
-windlass worker --executor examples.shouting_executor:Shout --mode one      (from the directory above this one)
+windlass worker --executor examples.own_executor:Shout --mode one      (from the directory above this one)
 """
 
 from windlass.ids import new_id
