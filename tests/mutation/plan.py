@@ -14,9 +14,11 @@ SEARCH_SECONDS = 90  # of one exhaustive search; nothing in it can wait, and it 
 _REST = {"core": ("tests/engine",), "journal": ("tests/journal", "tests/engine")}
 # What these do is all in their own tests: no other may be needed to notice a change.
 _ALONE = {
+    "backup",
     "command_patterns",
     "commands",
     "encoding",
+    "inspection",
     "lock",
     "maintenance",
     "migrations",
@@ -45,7 +47,9 @@ _NEAREST = {
         "tests/core/test_permissions.py",
     ),
     "core/questions": ("tests/core/test_questions_exhaustive.py",),
+    "journal/backup": ("tests/journal/test_backup.py",),
     "journal/encoding": ("tests/journal/test_encoding.py",),
+    "journal/inspection": ("tests/cli/test_cli_doctor.py",),
     "journal/journal": ("tests/journal/test_journal.py", "tests/journal/test_poison.py"),
     "journal/live": ("tests/journal/test_live.py", "tests/journal/test_log.py"),
     "journal/lock": ("tests/journal/test_lock.py",),
@@ -54,6 +58,7 @@ _NEAREST = {
     "journal/migrations": ("tests/journal/test_sqlite.py",),
     "journal/reader": ("tests/journal/test_reader.py", "tests/journal/test_reader_bounds.py"),
     "journal/rebuild": ("tests/journal/test_rebuild.py", "tests/journal/test_maintenance.py"),
+    "journal/search": ("tests/journal/test_search.py",),
     "journal/sqlite": ("tests/journal/test_sqlite.py", "tests/journal/test_trim.py"),
     "journal/tail": ("tests/journal/test_tail.py", "tests/journal/test_reader.py"),
     "journal/view": ("tests/journal/test_view.py", "tests/journal/test_view_runs.py"),
