@@ -74,7 +74,8 @@ class _Output:
 
 
 def _number(level: str) -> int:
-    return logging.getLevelNamesMapping()[level.upper()]
+    # A level that nobody knows shows the usual: a misspelt variable must not keep a server from starting.
+    return logging.getLevelNamesMapping().get(level.upper(), logging.INFO)
 
 
 def escaped(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

@@ -112,6 +112,14 @@ async def test_a_cookie_can_be_revoked(door: DoorClient, cookie: str) -> None:
     assert (await door.send("GET", "/v1/version", headers={"Cookie": cookie})).status == 401
 
 
+async def test_a_ticket_of_a_token_that_was_revoked_is_worth_nothing(door: DoorClient) -> None:
+    """Whoever took a token could go on with a ticket made from it, after it was taken back (A10)."""
+    tokens = TokenStore(door.server.data_dir)
+    answer = await door.send("POST", "/v1/tickets", token=tokens.create("lost-phone", "operate"))
+    tokens.revoke("lost-phone")
+    assert (await door.send("GET", str(answer.json["path"]))).status == 401
+
+
 async def test_a_cookie_survives_a_restart_of_the_server(start_server: Starter) -> None:
     """Every restart would throw every browser out (A3)."""
     server: ServerProcess = await start_server()

@@ -6,6 +6,9 @@ from pathlib import Path
 
 from windlass import __version__, limits
 from windlass.server.services import Services
+from windlass.server.tokens import Identity
+
+_OPERATOR = Identity("terminal", "operate")  # whoever started the server: no token of theirs could be taken back
 
 
 def page_link(services: Services) -> str:
@@ -13,7 +16,7 @@ def page_link(services: Services) -> str:
     if not services.addresses:
         return ""
     # The last one: whoever sits at this terminal needs no other machine's way here.
-    return f"{services.addresses[-1]}/?ticket={services.tickets.issue('operate')}"
+    return f"{services.addresses[-1]}/?ticket={services.tickets.issue(_OPERATOR)}"
 
 
 def greeting(urls: list[str], model: str, token_file: Path, data_dir: Path | None, page: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from windlass import limits
 from windlass.clock import Clock
 from windlass.errors import TooMany
-from windlass.server.tokens import Scope, TokenStore
+from windlass.server.tokens import Identity, Scope, TokenStore
 
 COOKIE = "windlass"
 _BROWSER = "browser-"
@@ -19,26 +19,31 @@ class Tickets:
     def __init__(self, tokens: TokenStore, clock: Clock) -> None:
         self._tokens = tokens
         self._clock = clock
-        self._tickets: dict[str, tuple[float, Scope]] = {}
+        self._tickets: dict[str, tuple[float, Scope, Identity]] = {}
 
-    def issue(self, scope: Scope) -> str:
-        """A ticket worth at most what its issuer may do."""
+    def issue(self, issuer: Identity, scope: Scope = "operate") -> str:
+        """A ticket worth at most what its issuer may do, and only as long as the issuer's token is good."""
         now = self._clock.now()
-        for ticket in [t for t, (until, _) in self._tickets.items() if until <= now]:
+        for ticket in [t for t, (until, _, _) in self._tickets.items() if until <= now]:
             del self._tickets[ticket]
         if len(self._tickets) >= limits.TICKETS:
             raise TooMany("Too many tickets are waiting to be used.", retry_after=60)
         ticket = secrets.token_urlsafe(24)
-        self._tickets[ticket] = (now + limits.TICKET_SECONDS, "read" if scope == "read" else "operate")
+        granted: Scope = "read" if "read" in (scope, issuer.scope) else "operate"
+        self._tickets[ticket] = (now + limits.TICKET_SECONDS, granted, issuer)
         return ticket
 
     async def redeem(self, ticket: str) -> str | None:
-        """The cookie for a ticket, once; None for one that was used, is too old, or never was."""
-        entry = self._tickets.pop(ticket, None)
-        if entry is None or entry[0] <= self._clock.now():
+        """The cookie for a ticket, once; None for one that was used, is too old, never was, or whose issuer's token was
+        taken back (A10)."""
+        if ticket not in self._tickets:
+            return None
+        until, scope, issuer = self._tickets.pop(ticket)
+        self._tokens.refresh()
+        if until <= self._clock.now() or not self._tokens.is_live(issuer):
             return None
         # In a thread: it waits for the disk, and for a lock that the command line may hold.
-        return await asyncio.to_thread(_new_cookie, self._tokens.directory, entry[1])
+        return await asyncio.to_thread(_new_cookie, self._tokens.directory, scope)
 
 
 def _new_cookie(data_dir: Path, scope: Scope) -> str:

@@ -127,9 +127,8 @@ async def control(state: State, data: JSONBody[Control]) -> None:
 @post("/tickets", status_code=200)
 async def create_ticket(state: State, request: Connection, data: JSONBody[TicketRequest | None] = None) -> Ticket:
     """A single-use ticket with which a browser gets in: open one of `urls`, or the path on an address of your own."""
-    scope = "read" if data is not None and data.scope == "read" else identity_of(request).scope
     services = services_of(state)
-    ticket = services.tickets.issue(scope)
+    ticket = services.tickets.issue(identity_of(request), data.scope if data is not None else "operate")
     path = f"/?ticket={ticket}"
     urls = [address + path for address in services.addresses]
     return Ticket(ticket=ticket, path=path, expires_in_seconds=TICKET_SECONDS, urls=urls)
