@@ -9,6 +9,9 @@ SHARE ?= 0.1
 RUNS ?= 30
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
+# The tests start hundreds of processes: compiled modules are kept, or each of them would compile everything anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: setup run test check shuffle sim crash mutants bench docs lock clean
 
 run: .venv/.runtime  ## start the server: SQLite, a key from the environment or the built-in demo

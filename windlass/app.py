@@ -35,7 +35,7 @@ from windlass.mcp.hub import Hub
 from windlass.server.addresses import client_address, page_addresses
 from windlass.server.app import create_app
 from windlass.server.door import Door
-from windlass.server.greeting import greeting, page_link
+from windlass.server.greeting import asked_with_curl, greeting, page_link
 from windlass.server.listener import Listener
 from windlass.server.peers import is_own_command
 from windlass.server.private_files import private_directory, write_private
@@ -331,7 +331,9 @@ class Server:
         if self._options.ready_file is not None:
             write_private(self._options.ready_file, content)
         page = page_link(services) if sys.stdout.isatty() else ""
-        print(greeting(urls, self._config.model, self._data_dir / "token", self._options.data_dir, page), flush=True)
+        curl = asked_with_curl(urls, self._options.allow_host, self._options.tls_cert)
+        token_file = self._data_dir / "token"
+        print(greeting(urls, curl, self._config.model, token_file, self._options.data_dir, page), flush=True)
 
     def _on_idle(self) -> None:
         """A server that follows its clients leaves some time after the last one, unless another comes."""

@@ -141,10 +141,11 @@ async def test_people_are_told_what_an_answer_for_the_session_covers(
 async def test_what_is_said_already_and_what_is_not_so_is_not_shown(server: FakeWindlass, start: Start) -> None:
     """Lines that say nothing hide the command; one that says something must stay."""
     program = await attached(start)
-    params = {"command": "ls", "working_directory": "/somewhere", "background": False, "timeout_seconds": 0}
+    params = {"command": "ls", "working_directory": "/somewhere", "background": False, "timeout_seconds": 0, "t": 120.0}
     server.fact("permission_request", "created", a_permission("per_1", params=params))
     await program.says("/allow per_1")
     assert "in /somewhere" in program.err and "command: ls" in program.err and "timeout_seconds: 0" in program.err
+    assert "  t: 120\n" in program.err
     assert "working_directory" not in program.err and "background" not in program.err
 
 

@@ -110,6 +110,7 @@ def test_a_search_says_where_something_was_said(living: LivingServer) -> None:
     assert living.sessions["Knots"] in text and "The windlass holds." in text
     (hit,) = json.loads(ask(living, "sessions", "search", "windlass holds", "--json"))
     assert hit["session_id"] == living.sessions["Knots"]
+    assert "  title: Knots\n" in ask(living, "sessions", "search", "Knots")
 
 
 def test_a_timeline_is_drawn(living: LivingServer) -> None:

@@ -35,6 +35,15 @@ async def test_the_newest_run_is_undone_and_what_was_refused_is_said(server: Fak
     ]
 
 
+async def test_a_file_that_the_run_had_made_is_said_to_be_removed(server: FakeWindlass, start: Start) -> None:
+    """They would read that it was restored, and then not find it."""
+    a_past(server, "run_1")
+    undone = {"restored": ["/w/new", "/w/old"], "refused": [], "removed": ["/w/new"]}
+    server.refuse("/undo", web.json_response(undone))
+    program = await run(start, "sessions", "undo", "ses_a")
+    assert program.out == "Removed /w/new, which was new\nRestored /w/old\n"
+
+
 async def test_a_run_is_named_by_the_beginning_of_its_id(server: FakeWindlass, start: Start) -> None:
     """Nobody types 32 hexadecimal digits; and one that is not there must not become another one."""
     a_past(server, "run_1", "run_2")

@@ -131,6 +131,12 @@ async def test_a_script_says_what_may_be_done_and_waits_for_nobody(place: Place)
     assert not (place.project / "file").exists()
 
 
+async def test_a_run_in_plan_mode_changes_nothing(place: Place) -> None:
+    """B39: whoever wants to see a plan first would find the work done."""
+    code, _, _ = await place.run("run", "--plan", "--allow", "write", "write file.txt words").ended()
+    assert code == 0 and not (place.project / "file.txt").exists()
+
+
 async def test_ten_clients_in_one_instant_get_one_server(place: Place) -> None:
     """R45: two servers would fight for the data directory, and some clients would fail for no reason of theirs."""
     ends = [await command.ended() for command in [place.run("sessions", "--json") for _ in range(10)]]

@@ -48,11 +48,11 @@ async def test_what_an_agent_wrote_is_listed_and_taken_back(one: OneServer) -> N
     assert await api.ok("GET", f"W/sessions/{session}/filetracker/files") == [path]
     async with api.stream() as tap:
         undone = await api.ok("POST", f"W/sessions/{session}/undo?client_id={api.client_id}", {"run_id": run})
-        assert undone == {"restored": [path], "refused": []} and list(directory.iterdir()) == []
+        assert undone == {"restored": [path], "refused": [], "removed": [path]} and list(directory.iterdir()) == []
         event = await tap.wait_for("file")
         assert (event.body["origin"], event.by["client_id"]) == ("undo", api.client_id)
     again = await api.ok("POST", f"W/sessions/{session}/undo", {"run_id": run})
-    assert again == {"restored": [], "refused": []}
+    assert again == {"restored": [], "refused": [], "removed": []}
 
 
 async def test_a_command_shows_its_output_and_everyone_sees_it(one: OneServer) -> None:

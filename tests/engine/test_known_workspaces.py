@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from engine_world import BY, EngineWorld, nobody_runs
 
 from windlass.engine.workspace import Workspace
@@ -50,3 +51,13 @@ async def test_a_workspace_in_which_nothing_happened_says_so(tmp_path: Path) -> 
         await world.open()
         (row,) = await world.registry.known()
     assert row.last == 0.0
+
+
+async def test_a_directory_below_the_home_is_opened_as_people_write_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a page no shell replaces the tilde, and who types it would be told that there is no such directory."""
+    a, _ = directories(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    async with EngineWorld(tmp_path, nobody_runs) as world:
+        assert (await world.registry.create("~/a", "one", BY)).path == str(a)

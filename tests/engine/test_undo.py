@@ -117,6 +117,7 @@ async def test_a_run_is_undone_to_what_was_before_it(tmp_path: Path) -> None:
         undone = await d.undo(run_id)
         assert d.files() == {"old": "as it was"}
         assert (sorted(undone.restored), undone.refused) == ([str(d.path / "new"), str(d.path / "old")], [])
+        assert undone.removed == [str(d.path / "new")]
 
 
 async def test_every_version_is_kept_with_where_it_came_from(tmp_path: Path) -> None:

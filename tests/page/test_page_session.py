@@ -78,6 +78,38 @@ async def test_plan_mode_is_switched_for_everyone(world: PageWorld) -> None:
     assert (await client.session(where.rpartition("/")[2]))["plan"] is True
 
 
+async def test_a_session_can_begin_in_plan_mode(world: PageWorld) -> None:
+    """The first run could change files before anyone had a way to say that it should only plan."""
+    client = await world.client()
+    screen = await world.screen(address(client))
+    await screen.is_live()
+    await screen("plan-toggle").click()
+    await expect(screen("plan-toggle")).to_have_attribute("aria-pressed", "true")
+    await screen.prompt("How would you do it?")
+    call = await world.answer("Like this.")
+    await screen.shows("Like this.")
+    assert "write" not in [tool["function"]["name"] for tool in call.request["tools"]]
+    await expect(screen("plan-toggle")).to_have_attribute("aria-pressed", "true")
+
+
+async def test_a_key_leads_to_what_waits(world: PageWorld, project: Path) -> None:
+    """Who uses the keyboard would have to step through everything else on the page to answer."""
+    client = await world.client()
+    screen = await world.screen(await world.session(client))
+    await screen.is_live()
+    await screen.prompt("Write it.")
+    await world.use("write", {"file_path": "a.txt", "content": "words"})
+    await expect(screen("permission-card")).to_be_visible()
+    await screen.page.keyboard.press("Escape")
+    await screen.page.keyboard.press("w")
+    await expect(screen("permission-card")).to_be_focused()
+    await screen.page.keyboard.press("d")
+    await expect(screen("permission-card")).to_have_count(0)
+    await world.answer("As you like.")
+    await screen.shows("As you like.")
+    assert not (project / "a.txt").exists()
+
+
 async def test_undo_brings_the_files_back_and_says_which(world: PageWorld) -> None:
     """People could not get back what they had before they let an agent at it (B46)."""
     notes = world.directory / "notes.txt"

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from door_client import raw_to
 
+from windlass.server.greeting import asked_with_curl
 from windlass.testing.server_process import ServerProcess
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -56,3 +57,19 @@ async def _read_until(descriptor: int, last: str) -> str:
     finally:
         loop.remove_reader(descriptor)
     return said
+
+
+@pytest.mark.parametrize(
+    ("listening", "certificate", "told"),
+    [
+        (["http://127.0.0.1:4747"], None, "http://127.0.0.1:4747"),
+        (["http://0.0.0.0:4747"], None, "http://127.0.0.1:4747"),
+        (["unix:/run/windlass", "https://[::]:4747"], "my cert.pem", "--cacert 'my cert.pem' https://[::1]:4747"),
+        (["unix:/run/windlass"], None, ""),
+    ],
+)
+async def test_the_request_that_is_shown_goes_where_the_door_answers(
+    listening: list[str], certificate: str | None, told: str
+) -> None:
+    """The first request somebody pastes would be refused: for its Host, or for a certificate curl does not know."""
+    assert asked_with_curl(listening, ["laptop.lan"], certificate) == told

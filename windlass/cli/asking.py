@@ -132,6 +132,8 @@ def described(request: PermissionRequest) -> list[str]:
             text = shortened(value, limits.CONSOLE_PERMISSION_CHARACTERS)
             lines += [f"  {exact(name)}:", *(f"    {exact(line)}" for line in text.split("\n"))]
         else:
+            if isinstance(value, float) and value.is_integer():
+                value = int(value)  # 120 s, not 120.0
             shown = exact(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
             lines.append(f"  {exact(name)}: {shortened(shown, limits.CONSOLE_PERMISSION_CHARACTERS)}")
     return lines

@@ -189,7 +189,7 @@ class Attached:
     async def _queue(self, _: str) -> None:
         waiting = await self._workspace.queue(self._session_id)
         for number, run in enumerate(waiting, start=1):
-            self._terminal.status(f"{number}. {shortened(exact(run.prompt), 100)}  {exact(run.id)}")
+            self._terminal.status(f"{number}. {shortened(exact(run.prompt.strip()), 100)}  {exact(run.id)}")
         if not waiting:
             self._terminal.status("Nothing waits.")
 

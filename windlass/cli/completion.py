@@ -27,6 +27,8 @@ VARIABLE = "_WINDLASS_COMPLETE"  # the name that click gives it; the script sets
 def completion(shell: str) -> None:
     """Print a script that lets your shell complete commands, options and ids.
 
+    Ids are those of the current directory, while it is open: somebody is attached, or something runs in it.
+
     \b
     Examples:
       eval "$(windlass completion bash)"                       in ~/.bashrc
@@ -62,7 +64,7 @@ def complete_runs(ctx: click.Context, _param: click.Parameter, incomplete: str) 
             query = {"after": after, "limit": limits.RUNS_PER_PAGE}
             page = await client.transport.call("GET", f"{workspace}/runs", list[Run], query=query)
             for run in page:
-                _offer(found, run.id, f"{run.state}: {shortened(exact(run.prompt), 50)}", incomplete)
+                _offer(found, run.id, f"{run.state}: {shortened(exact(run.prompt.strip()), 50)}", incomplete)
             if len(page) < limits.RUNS_PER_PAGE:
                 return
             after = page[-1].id

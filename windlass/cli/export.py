@@ -134,6 +134,6 @@ def search_sessions(text: str, limit: int, directory: Path, as_json: bool, serve
         return
     for hit in hits:
         terminal.heading(f"{exact(hit.session_id)}  {local_minute(hit.created_at)}  {exact(hit.session_title)}")
-        terminal.line(f"  {exact(hit.role)}: {exact(hit.excerpt)}")
+        terminal.line(f"  {exact(hit.role) or 'title'}: {exact(hit.excerpt)}")
     if not hits:
         terminal.status("Nothing found.")

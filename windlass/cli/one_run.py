@@ -45,6 +45,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     quiet: bool = False
     interactive: bool = False
     no_wait: bool = False
+    plan: bool = False
 
 
 class OneRun:
@@ -96,7 +97,14 @@ class OneRun:
             await self._answers.close()
 
     async def _session(self) -> str:
-        """The session to prompt: the named one, the newest, or a new one."""
+        """The session to prompt, in plan mode if that is wanted: before the prompt, so that its run changes nothing."""
+        session_id = await self._chosen_session()
+        if self._request.plan:
+            await self._workspace.set_plan(session_id, True)
+        return session_id
+
+    async def _chosen_session(self) -> str:
+        """The named one, the newest, or a new one."""
         if self._request.session_id:
             return await whole_id(self._workspace, self._request.session_id)
         if self._request.newest_session:
@@ -132,7 +140,8 @@ class OneRun:
         )
         self._accepted = True
         if accepted.position:
-            self._notes.status(f"Queued behind {accepted.position} others in {exact(self._session_id)}.")
+            others = "1 other" if accepted.position == 1 else f"{accepted.position} others"
+            self._notes.status(f"Queued behind {others} in {exact(self._session_id)}.")
         if self._presses or self._is_out_of_time:
             self._cancel()
 

@@ -68,7 +68,7 @@ def list_queue(session_id: str, directory: Path, as_json: bool, server: ServerOp
 
 
 def _row(run: Run) -> list[str]:
-    return [exact(run.id), exact(run.session_id), local_time(run.created_at), shortened(exact(run.prompt), 60)]
+    return [exact(run.id), exact(run.session_id), local_time(run.created_at), shortened(exact(run.prompt.strip()), 60)]
 
 
 @queue.command("remove")

@@ -83,6 +83,7 @@ class Amount(click.ParamType[float]):
     metavar="PATTERN",
     help='Do not ask about what fits, in this run: "edit", "bash:npm test*". Several times for several.',
 )
+@click.option("--plan", is_flag=True, help="Plan mode: the session's runs may look and ask, and change nothing.")
 @click.option("--yolo", is_flag=True, help="Do not ask before tools act. A deny rule still denies.")
 @click.option("--no-wait", is_flag=True, help="Wait for nobody: what would be asked is denied, a question declined.")
 @click.option("--timeout", metavar="DURATION", type=Duration(), help="Cancel the run after this long: 90s, 10m.")
@@ -99,6 +100,7 @@ def run(
     model: str,
     effort: str | None,
     allow: tuple[str, ...],
+    plan: bool,
     yolo: bool,
     no_wait: bool,
     timeout: float | None,
@@ -151,6 +153,7 @@ def run(
         quiet=quiet,
         interactive=prompt not in (None, "-") and is_terminal() and not no_wait,
         no_wait=no_wait,
+        plan=plan,
     )
     sys.exit(run_async(_run(server, directory, yolo, request, terminal)))
 

@@ -67,7 +67,7 @@ def list_runs(
 
 
 def _row(run: Run) -> list[str]:
-    return [exact(run.id), run.state, local_time(run.created_at), shortened(exact(run.prompt), 60)]
+    return [exact(run.id), run.state, local_time(run.created_at), shortened(exact(run.prompt.strip()), 60)]
 
 
 @runs.command("show")

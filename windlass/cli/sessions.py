@@ -194,7 +194,7 @@ def undo_run(session_id: str, run_id: str, directory: Path, as_json: bool, serve
         terminal.json(undone)
         return
     for path in undone.restored:
-        terminal.line(f"Restored {exact(path)}")
+        terminal.line(f"Removed {exact(path)}, which was new" if path in undone.removed else f"Restored {exact(path)}")
     for file in undone.refused:
         terminal.status(f"Left as it is: {exact(file.path)}: {exact(file.reason)}", fg="yellow")
     if not undone.restored and not undone.refused:

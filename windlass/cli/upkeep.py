@@ -97,7 +97,7 @@ def restore(backup: Path, data_dir: Path | None) -> None:
 
     with _journal(data_dir) as path, working("Restoring"):
         count = maintenance.restore(path, backup)
-    Terminal().line(f"Restored {count} workspaces. Start the server with: windlass serve")
+    Terminal().line(f"Restored {count} workspace{'' if count == 1 else 's'}. Start the server with: windlass serve")
 
 
 @contextmanager

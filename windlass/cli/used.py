@@ -5,4 +5,5 @@ def used(prompt_tokens: int, completion_tokens: int, cache_read_tokens: int, cos
     """Tokens in and out, how many of them came from the provider's cache, and the cost where prices are known."""
     cached = f" ({cache_read_tokens:,} from the cache)" if cache_read_tokens else ""
     price = f", cost {cost:.4f}" if cost else ""
-    return f"{prompt_tokens:,} tokens in{cached}, {completion_tokens:,} out{price}"
+    sent = "1 token" if prompt_tokens == 1 else f"{prompt_tokens:,} tokens"
+    return f"{sent} in{cached}, {completion_tokens:,} out{price}"

@@ -97,14 +97,16 @@ class Registry:
         self.context.journal.check()
 
     def _real_directory(self, path: str) -> str:
+        if path.startswith("~/"):
+            path = os.path.expanduser(path)  # as people type it on a page, where no shell does so for them
         if len(path) > limits.PATH_CHARACTERS or "\0" in path or not os.path.isabs(path):
-            raise Invalid("path must be an absolute path of a directory.")
+            raise Invalid("path must be an absolute path of a directory: one that begins with / or ~/.")
         try:
             real = os.path.realpath(path, strict=True)
         except OSError:
-            raise Invalid("path is not a directory on this machine.") from None
+            raise Invalid("path is no directory on the machine that the server runs on.") from None
         if not os.path.isdir(real) or not _is_text(real):
-            raise Invalid("path is not a directory on this machine.")
+            raise Invalid("path is no directory on the machine that the server runs on.")
         if real == "/":
             raise Invalid("path is the root of the file system. Choose a project's directory.")
         if _holds(real, self._data_dir) or _holds(self._data_dir, real):

@@ -132,6 +132,8 @@ async def _put_back(
             fact = workspace.file_versions.undone(session_id, run_id, by, chain.path, content, digests)
             await workspace.log.durable(workspace.log.append([fact]))
             answer.restored.append(chain.path)
+            if chain.before == ABSENT:
+                answer.removed.append(chain.path)
     return answer
 
 

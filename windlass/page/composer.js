@@ -89,7 +89,7 @@ export function composerView(app) {
   }
 
   function placeholder(isBusy) {
-    if (!sessionId) return "What shall be done?";
+    if (!sessionId) return app.planNext ? "Plan: it may read, and change nothing" : "What shall be done?";
     if (!isBusy) return store.sessions.get(sessionId)?.plan ? "Plan: it may read, and change nothing" : "Ask or tell";
     if (onBusy === "enqueue") return "Say what comes next";
     return onBusy === "steer" ? "Say what it should know now" : "Say what to do instead";
@@ -173,11 +173,13 @@ export function composerView(app) {
 
   async function freshSession(workspace) {
     if (!fresh.has(workspace)) fresh.set(workspace, (await api.createSession("")).id);
+    if (app.planNext) await api.setPlan(fresh.get(workspace), true); // before the prompt: its run must change nothing
     return fresh.get(workspace);
   }
 
   /** The session that began with this prompt is shown; what was typed since is typed there. */
   function begin(place, session) {
+    app.planNext = false;
     keepDraft(place.workspace, session, box.value);
     keepDraft(place.workspace, "", "");
     if (attachments.all().length) kept.set(`${place.workspace}/${session}`, attachments.all());

@@ -11,6 +11,7 @@ import { todoList, todoSummary } from "./todos.js";
 
 const NEAR_END_PIXELS = 48; // from the end at which a reader still counts as being there
 const DOING = { waiting: "Waits for you", running: "Working" };
+const ENDED = { completed: "completed", canceled: "was cancelled", failed: "failed", interrupted: "was interrupted" };
 
 /** The view. `show(sessionId, runId)` for another session or run, `update(changes)` as the store tells them. */
 export function conversationView(app) {
@@ -129,6 +130,7 @@ export function conversationView(app) {
     if (isAbout) drawLive();
     if (isAbout || isLonger) drawEmpty();
     if (changes?.messages.has(shownSession)) hasNews = !isAtEnd;
+    if (isAbout) showTallCard();
     keepEnd();
     drawJump();
   }
@@ -155,7 +157,7 @@ export function conversationView(app) {
       live.dataset.state = waits ? "waiting" : "running";
       if (live.textContent !== text) live.textContent = text;
     } else if (lastRun) {
-      status.textContent = `The run ${app.store.runs.get(lastRun)?.state ?? "ended"}.`;
+      status.textContent = `The run ${ENDED[app.store.runs.get(lastRun)?.state] ?? "ended"}.`;
     }
     lastRun = run?.id ?? "";
   }
@@ -202,6 +204,16 @@ export function conversationView(app) {
   function keepEnd() {
     if (isAtEnd && !wantedMessage) scroller.scrollTop = scroller.scrollHeight;
     else drawJump();
+  }
+
+  /** A card that is longer than the page is read from its beginning. Once: after that people scroll by themselves. */
+  function showTallCard() {
+    const card = column.querySelector(".card:not([data-seen])");
+    if (!card) return;
+    card.dataset.seen = "yes";
+    if (!isAtEnd || card.offsetHeight < scroller.clientHeight) return;
+    isAtEnd = false;
+    card.scrollIntoView({ block: "start" });
   }
 
   function drawJump() {

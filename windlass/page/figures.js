@@ -1,8 +1,9 @@
 // Numbers as people read them: durations, tokens, money, bytes, moments.
 
-/** `0.4 s`, `12 s`, `3 min 5 s`, `2 h 10 min`. */
+/** `40 ms`, `0.4 s`, `12 s`, `3 min 5 s`, `2 h 10 min`. */
 export function duration(seconds) {
   if (!(seconds >= 0)) return "";
+  if (seconds > 0 && seconds < 0.1) return `${Math.max(1, Math.round(seconds * 1000))} ms`;
   if (seconds < 10) return `${Number(seconds.toFixed(1))} s`;
   const whole = Math.round(seconds);
   if (whole < 60) return `${whole} s`;

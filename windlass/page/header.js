@@ -31,6 +31,7 @@ export function headerView(app) {
   const menuLabels = { "aria-label": "What to do with this session", title: "Menu", dataset: { testid: "menu" } };
   const menu = menuButton(menuLabels, icon("more"), menuItems);
   const skipping = h("span.skipping", {
+    dataset: { testid: "not-asking" },
     title: "Runs in this workspace do what they want to without asking. The menu of a session switches it off.",
   }, "not asking");
   const facts = h("div.facts", null, skipping, cost, watchers, connection);
@@ -60,8 +61,9 @@ export function headerView(app) {
     watchers.title = `${others + 1} look at this session now`;
     fill(watchers, others > 0 && [icon("eye", 16), `${others + 1}`, h("span.words", null, " watching")]);
     skipping.hidden = !store.isSkipping;
-    plan.hidden = menu.element.hidden = !shown;
-    plan.setAttribute("aria-pressed", String(Boolean(shown?.plan)));
+    menu.element.hidden = !shown;
+    plan.hidden = !shown && (!store.workspace || Boolean(app.route.session));
+    plan.setAttribute("aria-pressed", String(Boolean(shown ? shown.plan : app.planNext)));
   }
 
   // -- title ---------------------------------------------------------------------------------------------------------
@@ -135,6 +137,11 @@ export function headerView(app) {
 
   async function togglePlan() {
     const shown = session();
+    if (!shown) {
+      app.planNext = !app.planNext; // for the session that begins with the next prompt
+      app.composer.update({ sessions: true });
+      return update({ sessions: true });
+    }
     await attempt(async () => {
       const changed = await api.setPlan(shown.id, !shown.plan);
       store.sessions.set(shown.id, { ...store.sessions.get(shown.id), plan: changed.plan });
@@ -204,8 +211,8 @@ export function headerView(app) {
 
   async function remove(shown) {
     const text =
-      `“${line(shown.title) || "Untitled"}” and everything in it will be gone for everyone. Runs that are going on are ` +
-      "cancelled. Files in the directory stay as they are.";
+      `“${line(shown.title) || "Untitled"}” and everything in it will be gone for everyone. Runs that are going on ` +
+      "are cancelled. Files in the directory stay as they are.";
     if (!(await confirmDialog("Delete this session?", text, "Delete"))) return;
     await attempt(async () => {
       await api.deleteSession(shown.id);

@@ -13,7 +13,7 @@ const HELP = [
   ]],
   ["When nothing is being typed", [
     ["/", "search"], ["n", "new session"], ["j", "next session"], ["k", "previous session"], ["i", "go to the prompt"],
-    ["r", "rename the session"], ["f", "filter sessions"], ["t", "light or dark"], ["?", "this list"],
+    ["w", "go to what waits for you"], ["r", "rename the session"], ["f", "filter sessions"], ["t", "light or dark"], ["?", "this list"],
     ["g w", "go to the workspace"], ["g h", "go to the first screen"],
   ]],
   ["In the prompt", [["Enter", "send"], ["Shift Enter", "new line"], ["!", "at the start: run a command of your own"]]],
@@ -34,6 +34,7 @@ export function installKeys(app) {
     j: () => app.store.workspace && app.sidebar.step(1),
     k: () => app.store.workspace && app.sidebar.step(-1),
     i: () => app.store.workspace && app.composer.focus(),
+    w: goToCard,
     r: () => app.rename(),
     f: () => app.sidebar.focusFilter(),
     t: () => app.toggleTheme(),
@@ -68,6 +69,14 @@ export function installKeys(app) {
     escaped = Date.now();
     if (isTyping(document.activeElement)) document.activeElement.blur();
   }
+}
+
+/** Focus what waits for an answer: then its letters answer it. */
+function goToCard() {
+  const cards = document.querySelectorAll("[data-testid=permission-card], [data-testid=question-card]");
+  const card = [...cards].find((one) => one.checkVisibility());
+  card?.focus();
+  card?.scrollIntoView({ block: "nearest" });
 }
 
 function does(event, action) {

@@ -5,6 +5,7 @@ import { holdLock, whenGone } from "./locks.js";
 import { trustedWorkerAddress } from "./trusted.js";
 
 const WORKERS = 3; // that may die under a tab; then it does without one
+const ANSWER_MILLISECONDS = 5_000; // a worker that says nothing for so long was already ending when we came
 
 /** A link. `handlers`: `connection(state)`, `events(list)`, `notify(event)`, `gone()`: events were missed. */
 export function createLink(clientId, handlers) {
@@ -13,6 +14,7 @@ export function createLink(clientId, handlers) {
   let session = "";
   let isPaused = false;
   let workers = 0;
+  let silence = 0; // the timer that ends when the hub first says something
   let port = null;
   let version = ""; // of the page, as far as this tab knows
   let lock = "";
@@ -65,6 +67,7 @@ export function createLink(clientId, handlers) {
 
   function listen() {
     port.onmessage = ({ data }) => {
+      clearTimeout(silence);
       if (data.type === "ping") say({ type: "pong" });
       else if (data.type === "hub") whenGone(data.lock, useOtherHub);
       else if (data.type === "gone") joinAgain();
@@ -82,6 +85,7 @@ export function createLink(clientId, handlers) {
 
   /** The worker could not be loaded: this page does it by itself. */
   function useOwnHub() {
+    clearTimeout(silence);
     port = ownHubPort();
     listen();
     joinAgain();
@@ -89,6 +93,8 @@ export function createLink(clientId, handlers) {
 
   /** The worker is gone, and nobody would tell us anything any more. */
   function useOtherHub() {
+    port.postMessage({ type: "bye" }); // should it live after all, it need not have a stream for us
+    port.onmessage = null;
     openHub();
     joinAgain();
   }
@@ -97,6 +103,8 @@ export function createLink(clientId, handlers) {
     workers += 1;
     port = workers > WORKERS ? ownHubPort() : openPort(version, useOwnHub);
     listen();
+    clearTimeout(silence);
+    if (workers <= WORKERS) silence = setTimeout(useOtherHub, ANSWER_MILLISECONDS);
   }
 }
 

@@ -40,7 +40,10 @@ const conversation = conversationView(app);
 const welcome = welcomeView(app);
 const composer = composerView(app);
 const search = searchDialog(app);
-app.search = () => app.store.workspace && search.open();
+app.search = () => {
+  closeDrawer();
+  if (app.store.workspace) search.open();
+};
 app.composer = composer;
 app.conversation = conversation;
 app.sidebar = sidebar;
@@ -53,6 +56,8 @@ const main = h("main.main", { id: "main", tabIndex: -1 }, header.element, cards.
 const scrim = h("div.scrim", { hidden: true, onclick: closeDrawer });
 document.body.prepend(skipLink(), h("div.shell", null, sidebar.element, scrim, main), notices.element);
 
+// Also by a link to where one is already, which changes nothing else.
+sidebar.element.addEventListener("click", (event) => event.target.closest("a") && closeDrawer());
 let wasLost = false; // the stream, since it was last live
 let seenSession = ""; // the shown session, once it was there: to tell one that was deleted from one not loaded yet
 installKeys(app);

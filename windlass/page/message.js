@@ -3,6 +3,7 @@
 import { h, fill } from "./dom.js";
 import { bytes } from "./figures.js";
 import { foldedText } from "./fold.js";
+import { icon } from "./icons.js";
 import { growingMarkdown } from "./markdown.js";
 import { toolCallView } from "./tool_call.js";
 import { prose } from "./visible.js";
@@ -126,11 +127,11 @@ function attachment() {
       if (data === shown) return; // a picture that is drawn again flickers
       shown = data;
       const name = prose(data.Path || "attachment");
-      const size = bytes(Math.floor((data.Data.length * 3) / 4));
+      const size = bytes(Math.floor((data.Data.replace(/=+$/, "").length * 3) / 4));
       const picture = PICTURES.test(data.MIMEType)
         ? h("img.picture", { src: `data:${data.MIMEType};base64,${data.Data}`, alt: name })
         : null;
-      fill(element, picture, h("figcaption", null, picture ? name : `📎 ${name} (${size})`));
+      fill(element, picture, h("figcaption", null, picture ? name : [icon("attach", 14), ` ${name} (${size})`]));
     },
   };
 }
@@ -146,7 +147,7 @@ function imageAddress() {
 }
 
 function shellCommand() {
-  const element = h("div.shell");
+  const element = h("div.own-command"); // "shell" is the frame of the whole page, and as high as it
   const update = (data) =>
     fill(
       element,

@@ -6,6 +6,7 @@ import { diffView } from "./diff.js";
 import { foldedText } from "./fold.js";
 import { exact, exactLine } from "./visible.js";
 
+const DECIDED_LINES = 500; // of what is decided on, all of it if that can be: a line that is folded away is not seen
 const SAID_ELSEWHERE = new Set(["command", "diff", "url", "file_path", "working_directory", "bytes"]);
 
 /** The card. `answer(action, pattern)` sends an answer; it throws what the server says against it. */
@@ -108,13 +109,18 @@ function where(request) {
 function matter(request) {
   const { command, diff, url } = request.params;
   const parts = [];
-  if (typeof command === "string") parts.push(foldedText(command, { nodes: exact, label: "The command" }));
-  if (typeof url === "string") parts.push(foldedText(url, { nodes: exact, label: "The address" }));
+  if (typeof command === "string") parts.push(whole(command, "The command"));
+  if (typeof url === "string") parts.push(whole(url, "The address"));
   const path = exactLine(String(request.params.file_path ?? "")); // another server's tool may call a number that
   if (typeof diff === "string" && diff) parts.push(diffView(diff, { path, toDecide: true }));
   const others = Object.entries(request.params).filter(([name, value]) => !SAID_ELSEWHERE.has(name) && says(value));
   if (others.length) parts.push(h("dl.params", null, others.map(([name, value]) => param(name, value))));
   return parts;
+}
+
+/** It scrolls in its box; only what is very long is folded too. */
+function whole(text, label) {
+  return foldedText(text, { nodes: exact, label, lines: DECIDED_LINES });
 }
 
 function says(value) {

@@ -6,7 +6,7 @@ export function parseRoute(hash) {
   const route = { workspace: "", session: "", run: "", message: "" };
   const pieces = hash.replace(/^#\/?/, "").split("/");
   for (let index = 0; index + 1 < pieces.length; index += 2) {
-    const name = names[pieces[index]];
+    const name = Object.hasOwn(names, pieces[index]) && names[pieces[index]];
     if (name) route[name] = decoded(pieces[index + 1]);
   }
   return route;

@@ -61,19 +61,20 @@ function undoButton(app, run, told) {
   async function undo() {
     fill(told, "Putting them back…");
     try {
-      const { restored, refused } = await app.api.undo(run.session_id, run.id);
-      fill(told, outcome(restored, refused));
+      const { restored, refused, removed = [] } = await app.api.undo(run.session_id, run.id);
+      fill(told, outcome(restored.filter((path) => !removed.includes(path)), refused, removed));
     } catch (error) {
       fill(told, h("span.failed", null, error.message));
     }
   }
 }
 
-function outcome(restored, refused) {
-  const done = restored.length ? `Put back ${plural(restored.length, "file")}: ${restored.map(prose).join(", ")}.` : "";
-  const nothing = !restored.length && !refused.length ? "They are already as they were." : "";
+function outcome(restored, refused, removed) {
+  const back = restored.length ? `Put back ${plural(restored.length, "file")}: ${restored.map(prose).join(", ")}.` : "";
+  const gone = removed.length ? `Removed what was new: ${removed.map(prose).join(", ")}.` : "";
+  const nothing = !back && !gone && !refused.length ? "They are already as they were." : "";
   return [
-    h("span", null, done || nothing),
+    h("span", null, [back, gone, nothing].filter(Boolean).join(" ")),
     refused.map(({ path, reason }) => h("p.failed", null, `Not ${prose(path)}: ${prose(reason)}`)),
   ];
 }

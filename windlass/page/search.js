@@ -10,6 +10,7 @@ const LEAST_CHARACTERS = 2; // the server looks for no less
 const MOST_CHARACTERS = 200;
 const SHOWN_TITLES = 8;
 const SHOWN_HITS = 50;
+const BEFORE_CHARACTERS = 30; // before what was looked for: two lines are shown, and it must be in them
 const SPEAKERS = { user: "You", assistant: "Agent", tool: "Tool", system: "System" };
 
 /** The dialog: `open()` shows it, ready to type. */
@@ -109,5 +110,7 @@ function marked(text, wanted) {
   const place = shown.toLowerCase().indexOf(wanted.toLowerCase());
   if (place < 0) return shown;
   const end = place + wanted.length;
-  return [shown.slice(0, place), h("mark", null, shown.slice(place, end)), shown.slice(end)];
+  const from = place > BEFORE_CHARACTERS ? place - BEFORE_CHARACTERS : 0;
+  const before = `${from ? "…" : ""}${shown.slice(from, place)}`;
+  return [before, h("mark", null, shown.slice(place, end)), shown.slice(end)];
 }

@@ -51,7 +51,7 @@ export function sidebarView(app) {
   // "5 min" is a claim about now: without this a quiet page would say "now" all day.
   setInterval(() => document.visibilityState === "visible" && update(), AGE_MILLISECONDS);
   document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && update());
-  return { element, show: update, update: onChanges, focus, step, focusFilter: () => filter.focus() };
+  return { element, show: update, update: onChanges, focus, step, focusFilter };
 
   function onChanges(changes) {
     if (changes.reset || changes.sessions || changes.runs || changes.permissions || changes.questions) update();
@@ -98,6 +98,12 @@ export function sidebarView(app) {
     (element.querySelector("[aria-current=page]") ?? create).focus();
   }
 
+  function focusFilter() {
+    filter.hidden = false;
+    filter.focus();
+    filter.addEventListener("blur", update, { once: true }); // among a few sessions it goes again when it is empty
+  }
+
   /** Go to the next (1) or the previous (-1) session in the list. */
   function step(by) {
     const found = visibleSessions(filter.value.trim().toLowerCase());
@@ -137,7 +143,8 @@ export function sidebarView(app) {
     function fillRow(session) {
       const state = stateOf(session);
       name.textContent = title(session);
-      note.textContent = [state.words, watching(session), ago(session.updated_at)].filter(Boolean).join(" · ");
+      const age = state.words ? "" : ago(session.updated_at); // one that is at work is of now
+      note.textContent = [state.words, watching(session), age].filter(Boolean).join(" · ");
       mark.className = `state-mark ${state.shape}`;
       item.dataset.state = state.shape;
       item.dataset.session = session.id;
@@ -158,7 +165,7 @@ export function sidebarView(app) {
     const isShown = session.id === app.route.session;
     const others = session.attached_clients - (isShown ? 1 : 0);
     if (others < 1) return "";
-    return isShown ? `${others} more watching` : `${others} watching`;
+    return isShown ? `+${others} watching` : `${others} watching`;
   }
 }
 

@@ -91,6 +91,7 @@ export function createStore(api) {
   /** The hub does not know this tab any more, and events were missed. What is there is loaded again once it is live. */
   function onGone() {
     store.loaded = false;
+    loads += 1; // an answer that is on its way is from before the gap, and must not count as what is loaded after it
     onConnection({ state: "connecting", since: Date.now(), reason: "" });
   }
 

@@ -17,6 +17,7 @@ const WORDS = {
   error: "failed",
   stopped: "stopped",
 };
+const LEAST_SECONDS = 2; // what is known is whole seconds: "1 s" may have been none
 const LIVE_LINES = 8; // of a running tool's output that are shown without opening it
 const OPEN_DIFF_LINES = 24; // a change that is shorter is shown at once
 const PICTURES = /^image\/(?:png|jpeg|gif|webp)$/;
@@ -91,7 +92,7 @@ export function toolCallView(context, firstCall) {
     }
     if (call.input !== before.input) about.textContent = prose(essential(call.name, call.input)); // it is parsed there
     if (Object.is(took, before.took)) return;
-    time.textContent = took >= 1 ? `${duration(took)}${hasWaited ? " with waiting" : ""}` : "";
+    time.textContent = took >= LEAST_SECONDS ? `${duration(took)}${hasWaited ? " with waiting" : ""}` : "";
     time.title = "From the call to its result, also while it waited for a person; the timeline tells them apart";
   }
 

@@ -14,6 +14,7 @@ const DEMO = [
   ["read README.md", "reads a file"],
   ["write hello.txt Hello", "writes one; you are asked first"],
   ["run date", "runs a command; you are asked first"],
+  ["delegate list", "lets a sub-agent do it"],
 ];
 
 /** The first screen. */
@@ -74,7 +75,7 @@ export function welcomeView(app) {
           "Press ", h("kbd", null, "?"), " for the keyboard, ", h("kbd", null, "/"), " to search.")),
       isDemo && h("section.demo", null,
         h("h3", null, "This is the built-in demo"),
-        h("p", null, "No language model and no key: it follows four words, with real tools. Try one:"),
+        h("p", null, "No language model and no key: it follows five words, with real tools. Try one:"),
         h("ul.offers", null, DEMO.map(demoOffer)),
         h("p.soft", null,
           "For a real model set ", h("code", null, "model"), " and a provider in the config file, ",

@@ -140,10 +140,11 @@ class NotRestored(msgspec.Struct):
 
 class Undone(msgspec.Struct):
     """The files that are again what they were before the run, and those that are not, with why. A file that is already
-    as it was is in neither list."""
+    as it was is in neither list. `removed`: those of `restored` that the run had made, so that they are gone now."""
 
     restored: list[str]
     refused: list[NotRestored]
+    removed: list[str] = []
 
 
 class PlanMode(msgspec.Struct):
