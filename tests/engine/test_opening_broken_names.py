@@ -15,7 +15,7 @@ async def test_a_link_to_a_directory_whose_name_is_no_text_is_refused_and_the_lo
     os.mkdir(broken)
     os.symlink(broken, tmp_path / "link")
     async with EngineWorld(tmp_path, nobody_runs) as world:
-        with pytest.raises(Invalid, match="not a directory"):
+        with pytest.raises(Invalid, match="no directory"):
             await world.registry.create(str(tmp_path / "link"), "client", BY)
         workspace = await world.open()
         await workspace.create_session("still writing", BY)

@@ -186,7 +186,7 @@ async def test_a_bad_connection_does_not_reset_the_idle_clock(tmp_path: Path) ->
                 await knock(worker)
             except (OSError, aiohttp.ClientError, AssertionError):
                 pass
-        assert await worker.ended() == 0
+        assert await worker.ended() == 0, worker.log()
         assert time.monotonic() - begun < 5
 
 
