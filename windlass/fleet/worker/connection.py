@@ -51,6 +51,7 @@ class Connection(asyncio.Protocol):
         self._judge = judge
         self._opened = opened
         self._gone = gone
+        self._is_made = False
         self._peer: Peer | None = None
         self._request = RequestReader()
         self._messages = MessageReader(limits.LINK_FRAME_BYTES)
@@ -92,7 +93,8 @@ class Connection(asyncio.Protocol):
 
     def abort(self) -> None:
         self._is_closing = True
-        self._transport.abort()
+        if self._is_made:  # else it is ended as soon as the loop hands it over
+            self._transport.abort()
 
     def hold(self) -> None:
         """Keep messages until `release`: this connection must wait for its turn. Its pings are answered meanwhile."""
@@ -113,6 +115,11 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._loop = asyncio.get_running_loop()
         self._transport = cast(asyncio.Transport, transport)
+        self._is_made = True
+        if self._is_closing:
+            # The worker left between accepting it and now. Failing there would turn its exit code into a 1.
+            self._transport.abort()
+            return
         self._transport.set_write_buffer_limits(high=limits.WORKER_BUFFER_BYTES)
         _keep_alive(transport.get_extra_info("socket"))
         self._start_timer(limits.REQUEST_HEADER_SECONDS, self._too_slow)
