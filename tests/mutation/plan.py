@@ -30,7 +30,11 @@ _ALONE |= {"rebuild", "tail", "writer"}
 _NEAREST = {
     "core/answers": ("tests/core/test_answers.py",),
     "core/command_patterns": ("tests/core/test_command_patterns.py",),
-    "core/commands": ("tests/core/test_commands.py", "tests/core/test_command_patterns.py"),
+    "core/commands": (
+        "tests/core/test_readings.py",
+        "tests/core/test_commands.py",
+        "tests/core/test_command_patterns.py",
+    ),
     "core/simple_command": ("tests/core/test_commands.py", "tests/core/test_command_patterns.py"),
     "core/programs": ("tests/core/test_programs.py", "tests/core/test_command_patterns.py"),
     "core/claims": ("tests/core/test_claims.py", "tests/core/test_claims_exhaustive.py"),
