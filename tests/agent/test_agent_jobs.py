@@ -17,7 +17,7 @@ from windlass.assembly import Assembly, protected_paths
 from windlass.guardian.handle import Guardian
 from windlass.wire.execution import RunSpec
 from windlass.wire.messages import ToolResultData
-from windlass.wire.run_events import Delta, MessageStart, ToolEnded
+from windlass.wire.run_events import Delta, MessageStart
 from windlass.wire.worker import AgentSpec, ProviderSpec
 
 
@@ -68,7 +68,7 @@ class World:
 
     @property
     def results(self) -> list[ToolResultData]:
-        return [event.result.data for event in self.events.all if isinstance(event, ToolEnded)]
+        return self.events.results()  # streamed or not: that is a matter of how soon a command is done
 
 
 @pytest.fixture
