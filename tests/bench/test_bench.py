@@ -22,7 +22,8 @@ async def test_a_section_measures_a_real_server_beside_something_bare(section: s
     found = await module.measure(plan.TINY, tmp_path)
     assert found
     for row in found:
-        assert row.value > 0, row
+        # What something adds is a difference of two measurements: on a busy machine noise makes it negative.
+        assert row.value > 0 or "added" in row.name, row
         assert row.bare is None or row.bare > 0, row
 
 
