@@ -26,8 +26,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(optionalhook=True)  # mutants are tried without that plug-in
 def pytest_xdist_auto_num_workers() -> int:
-    """Half as many again as there are cores: tests of real processes wait nearly as long as they compute."""
-    return max(2, (os.cpu_count() or 1) * 3 // 2)
+    """As many as there are cores: the servers and browsers that they start compute beside them."""
+    return max(2, os.cpu_count() or 1)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
