@@ -12,7 +12,7 @@ from windlass.server.reference import reference
 from windlass.server.services import Services
 
 REFERENCE = Path(__file__).parent.parent / "docs" / "http.md"
-PAGES = {"/", "/page/{page_file}", "/docs", "/openapi.json"}
+PAGES = {"/", "/page/{page_file}", "/page/{edition}/{page_file}", "/docs", "/openapi.json"}
 
 
 def served() -> set[tuple[str, str]]:

@@ -1,7 +1,8 @@
 """A real Chromium for the tests of the page: found on this machine, started once a test process, or said to be missing.
 
-It is the browser that the system has (`apt install chromium`), driven by playwright; nothing is downloaded. Names are
-looked up nowhere: everything but this machine's loopback addresses is unknown to it, and `REBINDING` is one of those.
+It is the browser that the system has (`apt install chromium-headless-shell`, which computes a quarter less than the one
+with windows), driven by playwright; nothing is downloaded. Names are looked up nowhere: everything but this machine's
+loopback addresses is unknown to it, and `REBINDING` is one of those.
 """
 
 import importlib.util
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from playwright.async_api import Browser
 
 REBINDING = "rebinding.test"  # a name of someone else's that points to this machine (A8)
-_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+_NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _RESOLVER = f"MAP {REBINDING} 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"
 
 
@@ -24,7 +25,7 @@ def missing() -> str:
     if importlib.util.find_spec("playwright") is None:
         return "no playwright: `make setup` installs it"
     if not program():
-        return f"no browser: none of {', '.join(_NAMES)} is installed (Debian: apt install chromium)"
+        return f"no browser: none of {', '.join(_NAMES)} is installed (Debian: apt install chromium-headless-shell)"
     return ""
 
 

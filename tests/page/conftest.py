@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 import pytest_asyncio
@@ -13,6 +13,7 @@ from windlass.testing.model_server import ModelServer
 from windlass.testing.server_process import ServerProcess, openai_config
 
 if TYPE_CHECKING:
+    from tests.page.contexts import Contexts
     from tests.page.page_world import PageWorld
 
 _HERE = Path(__file__).parent
@@ -27,9 +28,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def chromium() -> AsyncIterator[Any]:
+async def contexts() -> AsyncIterator["Contexts"]:
+    from tests.page.contexts import Contexts
+
     async with browser.started() as started:
-        yield started
+        yield Contexts(started)
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
@@ -50,12 +53,12 @@ def project(tmp_path: Path) -> Path:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def world(
-    chromium: Any, page_server: tuple[ServerProcess, ModelServer], project: Path
+    contexts: "Contexts", page_server: tuple[ServerProcess, ModelServer], project: Path
 ) -> AsyncIterator["PageWorld"]:
     from tests.page.page_world import PageWorld
 
     async with AsyncExitStack() as stack:
-        world = PageWorld(*page_server, project, stack, chromium)
+        world = PageWorld(*page_server, project, stack, contexts)
         try:
             yield world
         finally:

@@ -4,9 +4,10 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
-from playwright.async_api import Browser
+from playwright.async_api import BrowserContext
 
 from tests.e2e.shared_world import Client, World
+from tests.page.contexts import Contexts
 from tests.page.profile import Profile
 from tests.page.screen import Screen
 from windlass.testing.model_call import ModelCall
@@ -20,27 +21,34 @@ class PageWorld(World):
     """What `World` gives, and `profile()`, `person()`, `open()` for browsers on it."""
 
     def __init__(
-        self, server: ServerProcess, model: ModelServer, directory: Path, stack: AsyncExitStack, browser: Browser
+        self, server: ServerProcess, model: ModelServer, directory: Path, stack: AsyncExitStack, contexts: Contexts
     ) -> None:
         super().__init__(server, model, directory, stack)
-        self.browser = browser
+        self.contexts = contexts
         self.profiles: list[Profile] = []
 
     async def profile(self, **options: Any) -> Profile:
-        """A browser of someone who has no cookie yet."""
-        profile = await Profile.new(self.browser, self.server, **options)
-        self.profiles.append(profile)
-        return profile
+        """A browser of someone who has no cookie yet, and never saw the page."""
+        return self._profile(await self.contexts.new(**options))
 
     async def person(self, **options: Any) -> Profile:
-        """A browser of someone who is signed in."""
+        """A browser of someone who is signed in and never saw the page."""
         profile = await self.profile(**options)
         await profile.sign_in()
         return profile
 
     async def screen(self, where: str = "/", **options: Any) -> Screen:
-        """What one more signed-in person sees there."""
-        return Screen(await (await self.person(**options)).tab(where))
+        """What one more signed-in person sees there; without options in a browser that has the page's files already."""
+        if options:
+            return Screen(await (await self.person(**options)).tab(where))
+        profile = self._profile(await self.contexts.lend())
+        await profile.sign_in()
+        return Screen(await profile.tab(where))
+
+    def _profile(self, context: BrowserContext) -> Profile:
+        profile = Profile(self.server, self.contexts, context)
+        self.profiles.append(profile)
+        return profile
 
     async def close_profiles(self) -> None:
         for profile in self.profiles:

@@ -5,42 +5,36 @@ a dialog nobody expected, or asked anyone but the server for anything.
 """
 
 import re
-from typing import Any
 from urllib.parse import urlsplit
 
-from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Dialog, Page, Request, WebError
+from playwright.async_api import BrowserContext, ConsoleMessage, Dialog, Page, Request, WebError
 
+from tests.page.contexts import Contexts
 from windlass.testing.server_process import Api, ServerProcess
 
 PATIENCE_MILLISECONDS = 15_000  # the longest a test waits for the page: four browsers may start on a full machine
-# Said again as an error, because a violation that the page itself swallows would otherwise go unseen.
-_TELL_VIOLATIONS = """
-addEventListener("securitypolicyviolation", (event) =>
-  console.error(`policy violation: ${event.violatedDirective} ${event.blockedURI} ${event.sample}`));
-"""
 
 
 class Profile:
     """`tab()` opens the page in one more tab; `errors` is what went wrong so far."""
 
-    def __init__(self, server: ServerProcess, context: BrowserContext) -> None:
+    def __init__(self, server: ServerProcess, contexts: Contexts, context: BrowserContext) -> None:
         self.server = server
         self.context = context
+        self._contexts = contexts
         self.errors: list[str] = []
         self.requests: list[Request] = []
         self._expected: list[str] = []
         self._origins = {server.url}
         context.set_default_timeout(PATIENCE_MILLISECONDS)
-        context.on("console", self._on_console)
-        context.on("weberror", self._on_error)
-        context.on("request", self._on_request)
-        context.on("dialog", self._on_dialog)
-
-    @classmethod
-    async def new(cls, browser: Browser, server: ServerProcess, **options: Any) -> "Profile":
-        context = await browser.new_context(**options)
-        await context.add_init_script(_TELL_VIOLATIONS)
-        return cls(server, context)
+        self._listeners = {
+            "console": self._on_console,
+            "weberror": self._on_error,
+            "request": self._on_request,
+            "dialog": self._on_dialog,
+        }
+        for event, listener in self._listeners.items():
+            context.on(event, listener)  # type: ignore[call-overload]
 
     async def sign_in(self) -> None:
         """Trade a ticket for the cookie, as opening the link does that the server printed."""
@@ -62,7 +56,9 @@ class Profile:
         self._origins.add(origin)
 
     async def close(self) -> None:
-        await self.context.close()
+        await self._contexts.give_back(self.context, self.server.url)
+        for event, listener in self._listeners.items():
+            self.context.remove_listener(event, listener)
         assert self.errors == [], "the browser reported:\n  " + "\n  ".join(self.errors)
 
     def _note(self, text: str) -> None:

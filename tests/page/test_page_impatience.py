@@ -154,7 +154,7 @@ async def test_a_page_whose_shared_worker_ended_finds_another(world: PageWorld) 
 
 
 async def _end_workers(world: PageWorld) -> None:
-    session = await world.browser.new_browser_cdp_session()
+    session = await world.contexts.browser.new_browser_cdp_session()
     targets: list[dict[str, Any]] = (await session.send("Target.getTargets"))["targetInfos"]
     workers = [target for target in targets if target["type"] == "shared_worker" and world.server.url in target["url"]]
     assert workers

@@ -8,6 +8,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Page
 
+from tests.page.contexts import Contexts
 from tests.page.profile import Profile
 from windlass.testing.model_server import ModelServer
 from windlass.testing.server_process import ServerProcess
@@ -19,9 +20,9 @@ LINEAR_MILLISECONDS = 2_000  # quadratic time would be minutes, also on a machin
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def page(chromium: Any, page_server: tuple[ServerProcess, ModelServer]) -> AsyncIterator[Page]:
+async def page(contexts: Contexts, page_server: tuple[ServerProcess, ModelServer]) -> AsyncIterator[Page]:
     """A tab on the first screen, for all of these tests: they only import the page's scripts there."""
-    profile = await Profile.new(chromium, page_server[0])
+    profile = Profile(page_server[0], contexts, await contexts.lend())
     await profile.sign_in()
     yield await profile.tab()
     await profile.close()

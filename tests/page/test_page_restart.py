@@ -3,13 +3,13 @@
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 import pytest_asyncio
 from playwright.async_api import expect
 
+from tests.page.contexts import Contexts
 from tests.page.page_world import PageWorld, address
 from windlass.testing.model_server import ModelServer
 from windlass.testing.server_process import ServerProcess, openai_config
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def own_world(chromium: Any, tmp_path: Path) -> AsyncIterator[PageWorld]:
+async def own_world(contexts: Contexts, tmp_path: Path) -> AsyncIterator[PageWorld]:
     """A server of the test's own, which may be killed."""
     directory = tmp_path / "project"
     directory.mkdir()
@@ -31,7 +31,7 @@ async def own_world(chromium: Any, tmp_path: Path) -> AsyncIterator[PageWorld]:
         await server.stop()
         again = ServerProcess(tmp_path / "server", "--drain", "0", config=config, listen=f"127.0.0.1:{port}")
         await stack.enter_async_context(again)
-        world = PageWorld(again, model, directory, stack, chromium)
+        world = PageWorld(again, model, directory, stack, contexts)
         yield world
         await world.close_profiles()
 

@@ -97,5 +97,5 @@ async def test_who_else_watches_is_shown(world: PageWorld) -> None:
     """People would think themselves alone (B20)."""
     one, other = await two_people(world)
     await expect(one("watchers")).to_contain_text("2")
-    await other.page.context.close()
+    await other.page.close()
     await expect(one("watchers")).not_to_contain_text("2")

@@ -75,6 +75,7 @@ _GRANT = {"permission": {"id": "{permission_id}"}, "action": "deny", "pattern": 
 ROUTES = [
     Route("GET", "/", "read", in_document=False),
     Route("GET", "/page/{page_file}", "read", in_document=False),
+    Route("GET", "/page/{edition}/{page_file}", "read", in_document=False),
     Route("GET", "/docs", "read", in_document=False),
     Route("GET", "/openapi.json", "read", in_document=False),
     Route("GET", "/v1/health", "open"),

@@ -20,6 +20,7 @@ POLICY = (
     " frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types windlass"
 )
 BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
+EDITION = re.compile(r'"/page/([^/"]*)/')
 NAMES = sorted(path.name for path in PAGE_DIRECTORY.iterdir() if path.is_file())
 
 
@@ -32,7 +33,8 @@ async def page(door: DoorClient) -> Answer:
 async def test_the_front_page_is_the_page(page: Answer) -> None:
     """A browser would show something else than what we ship."""
     assert page.status == 200
-    assert page.text == (PAGE_DIRECTORY / "index.html").read_text()
+    (edition,) = set(EDITION.findall(page.text))
+    assert page.text.replace(f"/page/{edition}/", "/page/") == (PAGE_DIRECTORY / "index.html").read_text()
     assert page.headers["content-type"] == "text/html; charset=utf-8"
 
 
@@ -75,6 +77,25 @@ async def test_a_file_that_a_browser_has_is_not_sent_again(door: DoorClient) -> 
 
 
 @served
+@pytest.mark.parametrize("name", ["main.js", "style.css", "icon.svg"])
+async def test_a_file_of_this_edition_is_asked_for_once(name: str, page: Answer, door: DoorClient) -> None:
+    """Every visit would ask seventy times whether anything has changed."""
+    edition = EDITION.findall(page.text)[0]
+    kept = await door.send("GET", f"/page/{edition}/{name}", token=door.server.token)
+    now = await door.send("GET", f"/page/{name}", token=door.server.token)
+    assert (kept.status, kept.text) == (200, now.text)
+    assert kept.headers["cache-control"] == "private, max-age=31536000, immutable"
+    assert kept.headers["content-security-policy"] == POLICY
+
+
+@served
+async def test_a_file_of_another_edition_is_not_kept(door: DoorClient) -> None:
+    """A tab of before an upgrade would have a new file for an old one, for good."""
+    answer = await door.send("GET", "/page/" + "0" * 32 + "/dom.js", token=door.server.token)
+    assert (answer.status, answer.headers["cache-control"]) == (200, "no-cache")
+
+
+@served
 async def test_a_browser_that_can_unpack_is_sent_less(door: DoorClient) -> None:
     """The first visit over a phone's link would take three times as long."""
     plain = await door.send("GET", "/page/dom.js", token=door.server.token)
@@ -92,7 +113,8 @@ OUTSIDE = ["nothing.js", "__init__.py", "..", "%2e%2e%2fserver%2fdoor.py", "..%2
 async def test_nothing_but_the_files_of_the_page_is_served(name: str, door: DoorClient) -> None:
     """Any file of the machine could be read through the page (A20)."""
     answer = await door.send("GET", f"/page/{name}", token=door.server.token)
-    assert answer.status in (404, 200)
+    kept = await door.send("GET", f"/page/{'0' * 32}/{name}", token=door.server.token)
+    assert answer.status == kept.status and answer.status in (404, 200)
     assert answer.status == 404 or name == "dom.js/"  # the framework takes a slash at the end for none
 
 
@@ -153,45 +175,65 @@ async def test_a_host_in_the_address_cannot_write_into_the_page(door: DoorClient
     assert "<img" not in answer.text
 
 
-def test_a_changed_file_is_noticed(tmp_path: Path) -> None:
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A page of one's own."""
+    (tmp_path / "index.html").write_text('<script src="/page/a.js">')
+    return tmp_path
+
+
+def test_a_changed_file_is_noticed(folder: Path) -> None:
     """Whoever works on the page would have to restart the server for each change; or be served half of one."""
-    files = PageFiles(tmp_path)
-    script = tmp_path / "a.js"
+    files = PageFiles(folder)
+    script = folder / "a.js"
     script.write_text("first")
-    before = files.find("a.js")
+    before = files.current().files.get("a.js")
     script.write_text("second")
     os.utime(script, ns=(1, 1))
-    after = files.find("a.js")
+    after = files.current().files.get("a.js")
     assert before is not None and after is not None
     assert (before.content, after.content) == (b"first", b"second")
     assert before.etag != after.etag
 
 
-def test_an_added_file_is_served_and_a_removed_one_is_not(tmp_path: Path) -> None:
+def test_a_change_makes_a_new_edition_that_the_front_page_names(folder: Path) -> None:
+    """A browser would go on with the files that it keeps for good, of before an upgrade."""
+    files = PageFiles(folder)
+    (folder / "a.js").write_text("first")
+    before = files.current()
+    assert files.current() is before and files.kept(before.name) is before
+    (folder / "a.js").write_text("a second")
+    after = files.current()
+    assert after.name != before.name and files.kept(before.name) is None
+    assert after.front.content == f'<script src="/page/{after.name}/a.js">'.encode()
+    assert after.front.etag != before.front.etag
+
+
+def test_an_added_file_is_served_and_a_removed_one_is_not(folder: Path) -> None:
     """The table would not be what is in the folder."""
-    files = PageFiles(tmp_path)
-    assert files.find("a.js") is None
-    (tmp_path / "a.js").write_text("here")
-    assert files.find("a.js") is not None
-    (tmp_path / "a.js").unlink()
-    assert files.find("a.js") is None
+    files = PageFiles(folder)
+    assert files.current().files.get("a.js") is None
+    (folder / "a.js").write_text("here")
+    assert files.current().files.get("a.js") is not None
+    (folder / "a.js").unlink()
+    assert files.current().files.get("a.js") is None
 
 
-def test_only_kinds_of_files_that_a_page_has_are_served(tmp_path: Path) -> None:
+def test_only_kinds_of_files_that_a_page_has_are_served(folder: Path) -> None:
     """A note or a key that was left in the folder would be served to whoever asks (A20)."""
     for name in ("notes.txt", "a.py", ".env", "js"):
-        (tmp_path / name).write_text("private")
-    (tmp_path / "deep.js").mkdir()
-    files = PageFiles(tmp_path)
-    assert [files.find(name) for name in ("notes.txt", "a.py", ".env", "js", "deep.js")] == [None] * 5
+        (folder / name).write_text("private")
+    (folder / "deep.js").mkdir()
+    files = PageFiles(folder)
+    assert [files.current().files.get(name) for name in ("notes.txt", "a.py", ".env", "js", "deep.js")] == [None] * 5
 
 
-def test_what_is_packed_is_the_same_content(tmp_path: Path) -> None:
+def test_what_is_packed_is_the_same_content(folder: Path) -> None:
     """A browser would run something else than a program that does not unpack is sent."""
-    (tmp_path / "a.css").write_text("body { color: red }\n" * 100)
-    (tmp_path / "b.css").write_text("x")
-    files = PageFiles(tmp_path)
-    large, small = files.find("a.css"), files.find("b.css")
+    (folder / "a.css").write_text("body { color: red }\n" * 100)
+    (folder / "b.css").write_text("x")
+    files = PageFiles(folder)
+    large, small = files.current().files.get("a.css"), files.current().files.get("b.css")
     assert large is not None and small is not None
     assert gzip.decompress(large.packed) == large.content
     assert small.packed == b""  # it would only be longer

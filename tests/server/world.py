@@ -31,10 +31,11 @@ def scripted_config(directory: Path) -> str:
 class World:
     """One workspace on a server, the client that opened it, and the ids of what is in it."""
 
-    def __init__(self, server: ServerProcess, directory: Path) -> None:
+    def __init__(self, server: ServerProcess, directory: Path, *, keep_alive: bool = False) -> None:
+        """`keep_alive`: for a world that ends with its test. One may outlive a test, its connections may not."""
         self.server = server
         self.directory = directory
-        self.api = Api(server, keep_alive=False)  # a world may outlive a test, its connections may not
+        self.api = Api(server, keep_alive=keep_alive)
         self.ids: dict[str, str] = {}
         self._tap: EventTap | None = None
 
@@ -61,6 +62,7 @@ class World:
         self.ids = {
             "directory": str(self.directory),
             "page_file": "dom.js",
+            "edition": "0" * 32,
             "client_id": api.client_id,
             "workspace_id": api.workspace_id,
             "session_id": session_id,

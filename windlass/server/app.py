@@ -1,5 +1,7 @@
 """The routes as one ASGI app, and how what they raise becomes an answer."""
 
+from copy import copy
+from functools import cache
 from typing import Any
 
 import structlog
@@ -20,9 +22,26 @@ logger = structlog.get_logger("windlass.http")
 
 def create_app(services: Services) -> Litestar:
     """Every route there is. The security test walks this app's router, so a route without its row there fails it."""
+    app = copy(routes())
+    app.state = State({"services": services})
+    return app
+
+
+@cache
+def routes() -> Litestar:
+    """The app without services, the same each time: reading sixty signatures takes longer than all else of a start.
+
+    Apps that are copied from it share its router. A request finds the services of the app that it came to.
+    """
     return _MsgspecOnly(
-        route_handlers=[*openapi.API, pages.front_page, pages.page_file, pages.docs_page, pages.openapi_document],
-        state=State({"services": services}),
+        route_handlers=[
+            *openapi.API,
+            pages.front_page,
+            pages.page_file,
+            pages.kept_page_file,
+            pages.docs_page,
+            pages.openapi_document,
+        ],
         request_class=JsonRequest,
         exception_handlers={
             WindlassError: _refused,

@@ -31,21 +31,36 @@ class PageFile(msgspec.Struct, frozen=True):
     stamp: tuple[int, int]
 
 
+class Edition(msgspec.Struct, frozen=True):
+    """All files as they were at one moment. `name` changes with any of them; `front` is index.html for this edition.
+
+    A browser keeps the files of an edition for good. It learns of the next one from the front page, which names it.
+    """
+
+    name: str
+    front: PageFile
+    files: dict[str, PageFile]
+
+
 class PageFiles:
-    """What is in one flat folder. A file that was changed, added or removed is noticed with the next request."""
+    """What is in one flat folder. A file that was changed, added or removed is noticed with the next front page."""
 
     def __init__(self, directory: Path = PAGE_DIRECTORY) -> None:
         self._directory = directory
-        self._files: dict[str, PageFile] = {}
+        self._edition: Edition | None = None
 
-    def find(self, name: str) -> PageFile | None:
-        """The file of this name; None when there is none. Reads the disk: call it in a thread.
+    def current(self) -> Edition:
+        """The files as they are now. Reads the disk: call it in a thread."""
+        known = self._edition.files if self._edition else {}
+        files = self._read(known)
+        # Two threads may do this at once: both end up with the same edition.
+        if self._edition is None or files != known:
+            self._edition = _edition(files)
+        return self._edition
 
-        The name is only ever looked up in the table, so that no spelling of it is a path (A20).
-        """
-        # Two threads may do this at once: both end up with the same table.
-        self._files = self._read(self._files)
-        return self._files.get(name)
+    def kept(self, edition: str) -> Edition | None:
+        """The edition of this name if it is the one in memory: then nothing is read."""
+        return self._edition if self._edition and self._edition.name == edition else None
 
     def _read(self, known: dict[str, PageFile]) -> dict[str, PageFile]:
         files: dict[str, PageFile] = {}
@@ -60,11 +75,25 @@ class PageFiles:
         return files
 
 
+def _edition(files: dict[str, PageFile]) -> Edition:
+    name = _digest("".join(f"{name} {files[name].etag}\n" for name in sorted(files)).encode())
+    index = files["index.html"]
+    front = index.content.replace(b'"/page/', f'"/page/{name}/'.encode())
+    return Edition(name, _file(".html", front, index.stamp), files)
+
+
 def _load(path: Path, stamp: tuple[int, int]) -> PageFile:
-    content = path.read_bytes()
-    packed = gzip.compress(content, mtime=0) if path.suffix in _PACKED else b""
+    return _file(path.suffix, path.read_bytes(), stamp)
+
+
+def _file(suffix: str, content: bytes, stamp: tuple[int, int]) -> PageFile:
+    packed = gzip.compress(content, mtime=0) if suffix in _PACKED else b""
     if len(packed) > len(content) * limits.PAGE_PACKED_SHARE:
         packed = b""
     # Weak: the same for the content and its compressed form.
-    etag = f'W/"{hashlib.sha256(content).hexdigest()[:32]}"'
-    return PageFile(_KINDS[path.suffix], content, packed, etag, stamp)
+    etag = f'W/"{_digest(content)}"'
+    return PageFile(_KINDS[suffix], content, packed, etag, stamp)
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:32]

@@ -22,6 +22,8 @@ PAGE_POLICY = (
     "default-src 'self'; img-src 'self' data: blob:; object-src 'none'; base-uri 'none'; form-action 'none';"
     " frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types windlass"
 )
+_ASK_AGAIN = "no-cache"  # kept, but asked about each time: an upgrade is seen at once
+_FOR_GOOD = "private, max-age=31536000, immutable"
 # The page must not be held by a window of another site, nor its files be read into one.
 _ISOLATED = {"cross-origin-opener-policy": "same-origin", "cross-origin-resource-policy": "same-origin"}
 
@@ -32,7 +34,8 @@ async def front_page(state: State, request: Connection) -> Response[Any]:
     services: Services = state.services
     ticket = request.scope.get("windlass.ticket")
     if ticket is None:
-        return await _file(services, "index.html", request)
+        edition = await asyncio.to_thread(services.page.current)
+        return _file(edition.front, request)
     cookie = await services.tickets.redeem(str(ticket))
     if cookie is None:
         return _used_up(request)
@@ -52,18 +55,30 @@ def _used_up(request: Connection) -> Response[Any]:
 
 @get("/page/{page_file:str}", include_in_schema=False)
 async def page_file(state: State, request: Connection, page_file: FromPath[str]) -> Response[Any]:
-    """A script, style or picture of the page."""
-    return await _file(services_of(state), page_file, request)
+    """A script, style or picture of the page as it is now."""
+    edition = await asyncio.to_thread(services_of(state).page.current)
+    return _file(edition.files.get(page_file), request)
 
 
-async def _file(services: Services, name: str, request: Connection) -> Response[Any]:
-    # In a thread: it looks at the disk.
-    found = await asyncio.to_thread(services.page.find, name)
+@get("/page/{edition:str}/{page_file:str}", include_in_schema=False)
+async def kept_page_file(
+    state: State, request: Connection, edition: FromPath[str], page_file: FromPath[str]
+) -> Response[Any]:
+    """The same, of an edition that the front page named: a browser asks for it once."""
+    page = services_of(state).page
+    if kept := page.kept(edition):
+        return _file(kept.files.get(page_file), request, _FOR_GOOD)
+    # A tab of before an upgrade still names the edition of then, and so does the first request after a restart.
+    current = await asyncio.to_thread(page.current)
+    return _file(current.files.get(page_file), request, _FOR_GOOD if current.name == edition else _ASK_AGAIN)
+
+
+def _file(found: PageFile | None, request: Connection, keeping: str = _ASK_AGAIN) -> Response[Any]:
     if found is None:
         raise NotFound("The page has no such file.")
     headers = {
         "content-security-policy": PAGE_POLICY,
-        "cache-control": "no-cache",  # kept, but asked about each time: an upgrade is seen at once
+        "cache-control": keeping,
         "etag": found.etag,
         "vary": "accept-encoding",
         **_ISOLATED,
