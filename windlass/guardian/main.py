@@ -13,7 +13,6 @@ import signal
 import socket
 import sys
 import time
-import traceback
 from collections.abc import Callable
 
 from windlass import limits
@@ -92,7 +91,7 @@ class _Guardian:
                 self._prepare_ports(*descriptors) if len(descriptors) == 1 else self._fork(*descriptors)
             except OSError:
                 # No process to be had. The server sees its socket closed and says so.
-                traceback.print_exc()
+                _print_error()
         for descriptor in descriptors:
             os.close(descriptor)
         return True
@@ -127,10 +126,15 @@ def _live_as_a_keeper(life: Callable[[], None]) -> None:
         life()
         code = 0
     except BaseException:
-        traceback.print_exc()
+        _print_error()
     finally:
         sys.stderr.flush()
         os._exit(code)
+
+
+def _print_error() -> None:
+    """As the interpreter does it by itself: the library for it would be a tenth of a guardian's start."""
+    sys.excepthook(*sys.exc_info())
 
 
 def _drain(wake: int) -> None:

@@ -69,13 +69,13 @@ class Git:
 
     async def look(self, *arguments: str) -> GitAnswer:
         """Run it without its warnings, for commands whose failure is an answer."""
-        return await self._run(arguments, 'exec "$@" 2>/dev/null')
+        return await self._run(arguments, ("/bin/sh", "-c", 'exec "$@" 2>/dev/null', "sh"))
 
     async def attempt(self, *arguments: str) -> GitAnswer:
         """Run it, again and again while another holds the lock it needs, and return how it ended."""
         deadline = asyncio.get_running_loop().time() + limits.GIT_LOCK_SECONDS
         while True:
-            answer = await self._run(arguments, 'exec "$@"')
+            answer = await self._run(arguments)
             collided = answer.exit_code != 0 and any(words in answer.text for words in _COLLISIONS)
             if not collided or asyncio.get_running_loop().time() > deadline:
                 return answer
@@ -91,13 +91,13 @@ class Git:
         entries = configured(found.text)
         return replace(self, settings=harmless_filters(entries), identity=identity(entries))
 
-    async def _run(self, arguments: tuple[str, ...], script: str) -> GitAnswer:
+    async def _run(self, arguments: tuple[str, ...], through: tuple[str, ...] = ()) -> GitAnswer:
         environment = full_environment(self.environment, self.settings, self.identity)
         program = shutil.which("git", path=environment["PATH"])
         if program is None:
             raise WorktreeError("git is not installed. Install it, or set `worktree = false` in the agent's role.")
         where = [f"--git-dir={self.git_directory}"] if self.git_directory else []
-        argv = ["/bin/sh", "-c", script, "sh", program, "--no-pager", *where, *arguments]
+        argv = [*through, program, "--no-pager", *where, *arguments]
         try:
             process = await self.spawner.spawn(argv, cwd=self.directory, env=environment)
         except OSError as error:
