@@ -17,7 +17,7 @@ _LEFT_OUT_OF_PROSE = "\r\u200d\ufe0e\ufe0f"
 _BLANK_LETTERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 # Controls (Cc), invisible formatting (Cf), halves of surrogates (Cs), unassigned (Cn), line and paragraph separators.
 _HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Cn", "Zl", "Zp"})
-_VARIATION_SELECTORS = (range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0), range(0x180B, 0x180F))
+_VARIATION_SELECTORS = frozenset((*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0), *range(0x180B, 0x180F)))
 
 
 def prose(text: str) -> str:
@@ -68,8 +68,7 @@ class _Exact(dict[int, str | int]):
 
 
 def _is_hidden(character: str) -> bool:
-    code = ord(character)
-    return unicodedata.category(character) in _HIDDEN_CATEGORIES or any(code in block for block in _VARIATION_SELECTORS)
+    return unicodedata.category(character) in _HIDDEN_CATEGORIES or ord(character) in _VARIATION_SELECTORS
 
 
 def _is_odd_space(character: str) -> bool:

@@ -45,7 +45,6 @@ def rebuild_tables(path: Path) -> None:
     try:
         with _connected(path) as source:
             with _connected(fresh) as target:
-                target.execute("BEGIN")
                 rebuild.rebuild(source, target)
             source.execute("ATTACH ? AS made", (str(fresh),))
             source.execute("BEGIN IMMEDIATE")

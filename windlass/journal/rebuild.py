@@ -30,6 +30,7 @@ _IDENTITY_COLUMNS = 2
 def rebuild(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
     """Make the tables in `target`, an empty database, from the facts in `source`."""
     migrate(target)
+    target.execute("BEGIN")  # one for all of it: else every row would be a transaction of its own
     for id, path, epoch, created_at in source.execute("SELECT id, path, epoch, created_at FROM workspaces"):
         target.execute(
             "INSERT INTO workspaces (id, path, epoch, created_at) VALUES (?, ?, ?, ?)", (id, path, epoch, created_at)
@@ -41,6 +42,7 @@ def rebuild(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
         )
         for row in rows:
             _apply(target, FactRow(*row))
+    target.execute("COMMIT")
 
 
 def _apply(target: sqlite3.Connection, row: FactRow) -> None:
