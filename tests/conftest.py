@@ -4,8 +4,10 @@
 """
 
 import asyncio
+import gc
 import os
 import random
+import signal
 import time
 from collections.abc import Callable, Generator, Iterator
 
@@ -22,12 +24,26 @@ _left_on_loop = pytest.StashKey[list[str]]()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--shuffle", metavar="SEED", help="run the tests in the order that this seed gives")
+    parser.addoption(
+        "--no-programs", action="store_true", help="these tests start no program of ours: load none for them"
+    )
 
 
 @pytest.hookimpl(optionalhook=True)  # mutants are tried without that plug-in
 def pytest_xdist_auto_num_workers() -> int:
     """As many as there are cores: the servers and browsers that they start compute beside them."""
     return max(2, os.cpu_count() or 1)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is collected and imported stays for good: looking for rubbish among it again and again is a sixth of it."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -55,9 +71,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 def pytest_sessionstart(session: pytest.Session) -> None:
     # Made once a process and kept: else the first test on uvloop would have left its pipe for signals.
     uvloop.new_event_loop().close()
+    # A shell that runs us in the background has it ignored, and what we start would ignore it as well.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     blocking.forbid()
     ServerProcess.program = "windlass.testing.watched_program"
-    if not session.config.pluginmanager.hasplugin("dsession"):  # that one only hands tests out
+    # xdist's own process only hands tests out.
+    if not session.config.pluginmanager.hasplugin("dsession") and not session.config.getoption("--no-programs"):
         ServerProcess.stem = Stem("windlass.testing.watched_server")
 
 

@@ -17,11 +17,11 @@ _LOOK_AGAIN_SECONDS = 0.01
 
 
 class Belongings(NamedTuple):
-    """What this process holds. Each thing with the words that name it to whoever must close it."""
+    """What this process holds: descriptors by number and target, threads, and the numbers of its children."""
 
-    descriptors: dict[tuple[int, str], str]
-    threads: dict[threading.Thread, str]
-    children: dict[int, str]
+    descriptors: set[tuple[str, str]]
+    threads: set[threading.Thread]
+    children: set[str]
 
     @classmethod
     def now(cls, loop: asyncio.AbstractEventLoop | None = None) -> "Belongings":
@@ -29,39 +29,45 @@ class Belongings(NamedTuple):
         return cls(_descriptors(), _threads(loop), _children())
 
     def since(self, before: "Belongings") -> list[str]:
-        """What is here and was not there."""
-        pairs = zip(self, before, strict=True)
-        return sorted(words for ours, theirs in pairs for thing, words in ours.items() if thing not in theirs)
+        """What is here and was not there, each in the words that name it to whoever must close it."""
+        # The words are made of what is new alone: this is called twice for every test, and hardly any leaves something.
+        return sorted(
+            [_described(*descriptor) for descriptor in self.descriptors - before.descriptors]
+            + [f"thread {thread.name}" for thread in self.threads - before.threads]
+            + [f"child process {number}: {command(int(number))}" for number in self.children - before.children]
+        )
 
 
-def _descriptors() -> dict[tuple[int, str], str]:
-    found = {}
+def _descriptors() -> set[tuple[str, str]]:
+    found = set()
     for name in os.listdir("/proc/self/fd"):
         try:
             target = os.readlink(f"/proc/self/fd/{name}")
         except FileNotFoundError:
             continue  # the one that listed the directory
         # A socket's target is its inode: with it, a number that was closed and given out again is seen as new.
-        kind = "socket" if target.startswith("socket:") else "file descriptor"
-        found[int(name), target] = f"{kind} {name} -> {target}"
+        found.add((name, target))
     return found
 
 
-def _threads(loop: asyncio.AbstractEventLoop | None) -> dict[threading.Thread, str]:
+def _described(number: str, target: str) -> str:
+    kind = "socket" if target.startswith("socket:") else "file descriptor"
+    return f"{kind} {number} -> {target}"
+
+
+def _threads(loop: asyncio.AbstractEventLoop | None) -> set[threading.Thread]:
     pool = getattr(loop, "_default_executor", None)
-    pooled = pool._threads if pool is not None else set()
-    return {thread: f"thread {thread.name}" for thread in threading.enumerate() if thread not in pooled}
+    return set(threading.enumerate()) - (pool._threads if pool is not None else set())
 
 
-def _children() -> dict[int, str]:
-    found = {}
+def _children() -> set[str]:
+    found: set[str] = set()
     for task in os.listdir("/proc/self/task"):
         try:
             with open(f"/proc/self/task/{task}/children") as file:
-                numbers = file.read().split()
+                found.update(file.read().split())
         except (FileNotFoundError, ProcessLookupError):
             continue  # that thread has just ended
-        found.update({int(number): f"child process {number}: {command(int(number))}" for number in numbers})
     return found
 
 

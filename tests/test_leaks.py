@@ -47,6 +47,7 @@ def complaints(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "[pytest]\nasyncio_mode = auto\nasyncio_default_fixture_loop_scope = function\n"
     )
     argv = [sys.executable, "-m", "pytest", "-p", "tests.conftest", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    argv.append("--no-programs")
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     ended = subprocess.run(argv, cwd=directory, env=environment, capture_output=True, text=True, timeout=60)
     assert "12 passed" in ended.stdout, ended.stdout + ended.stderr

@@ -1,17 +1,21 @@
 """What test servers are forked from: the processes are as real as those that are started."""
 
+import asyncio
 import os
 import signal
+import sys
+from asyncio.subprocess import PIPE
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from windlass.testing.server_process import until
+from windlass.testing import forked_program
+from windlass.testing.server_process import WAIT_SECONDS, until
 from windlass.testing.stem import Forked, Stem
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def stem() -> Iterator[Stem]:
     made = Stem("windlass.testing.watched_program")
     yield made
@@ -48,3 +52,57 @@ async def test_a_forked_process_sees_the_environment_it_was_given_and_no_other(s
     doctor = fork(stem, tmp_path / "log", "doctor", HOME=str(home), XDG_DATA_HOME=str(home / "data"))
     await until(lambda: doctor.poll() is not None, "it has ended")
     assert str(home / "data") in (tmp_path / "log").read_text()
+
+
+# -- what is as in a Python that is started from nothing ---------------------------------------------------------------
+
+PIECES = {
+    "words": "raise SystemExit('no luck')",
+    "code": "raise SystemExit(7)",
+    "error": "{}['missing']",
+    "interrupt": "raise KeyboardInterrupt",
+    "thread": "import threading, time; threading.Thread(target=lambda: (time.sleep(0.1), print('late'))).start()",
+    "exit": "import atexit; atexit.register(print, 'goodbye')",
+    "clock": "import time; print(time.localtime(0).tm_hour)",
+    "bytes": "import sys; print(ascii(sys.argv[1:]), ascii(sys.stdin.read()))",
+    "streams": "from sys import *; print([(s.encoding, s.errors, s.line_buffering) for s in (stdin, stdout, stderr)])",
+    "place": "import os, sys; print(os.getcwd(), sys.argv[0], sys.path[0], __name__, __file__)",
+    "descriptors": "import os; print(sorted(map(int, os.listdir('/proc/self/fd')))[:-1])",
+    "signals": "from signal import *; print([getsignal(n) for n in valid_signals()], pthread_sigmask(SIG_BLOCK, []))",
+    "group": "import os; print(os.getpgrp(), os.getsid(0))",
+    "environment": "import os; print(sorted(set(os.environ) - {'LC_CTYPE'}))",
+    "full": "import os; os.dup2(os.open('/dev/full', os.O_WRONLY), 1); print('lost')",
+}
+
+
+@pytest.mark.parametrize("piece", PIECES)
+async def test_a_forked_script_is_as_one_that_was_started(piece: str, stem: Stem, tmp_path: Path) -> None:
+    """Else tests of commands would pass on what nobody ever runs, or fail on it."""
+    script = tmp_path / "script.py"
+    script.write_text(PIECES[piece])
+    environment = {"PATH": os.environ["PATH"], "TZ": "Asia/Tokyo"}
+    words = os.fsdecode(b"caf\xe9")
+    given = b"caf\xe9\n"
+    started = await asyncio.create_subprocess_exec(
+        *(sys.executable, str(script), words), stdin=PIPE, stdout=PIPE, stderr=PIPE, env=environment, cwd=tmp_path
+    )
+    plain = await asyncio.wait_for(started.communicate(given), WAIT_SECONDS)
+    forked = await forked_program.fork(stem, [str(script), words], environment, tmp_path, stdin=PIPE, is_script=True)
+    ours = await asyncio.wait_for(forked.communicate(given), WAIT_SECONDS)
+    assert (forked.returncode, ours[0]) == (started.returncode, plain[0])
+    assert ours[1].splitlines()[-1:] == plain[1].splitlines()[-1:]
+
+
+async def test_a_forked_process_that_is_killed_is_heard_of_while_others_live(stem: Stem, tmp_path: Path) -> None:
+    """Else a test would wait for a program that is gone."""
+    script = tmp_path / "script.py"
+    script.write_text("import signal; print('here', flush=True); signal.pause()")
+    one, other = [await forked_program.fork(stem, [str(script)], {}, is_script=True) for _ in range(2)]
+    for program in (one, other):
+        assert program.stdout is not None
+        assert await asyncio.wait_for(program.stdout.readline(), WAIT_SECONDS) == b"here\n"
+    one.kill()
+    assert (await asyncio.wait_for(one.wait(), WAIT_SECONDS), other.returncode) == (-signal.SIGKILL, None)
+    other.send_signal(signal.SIGTERM)
+    assert await asyncio.wait_for(other.communicate(), WAIT_SECONDS) == (b"", b"")
+    assert other.returncode == -signal.SIGTERM

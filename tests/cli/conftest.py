@@ -1,7 +1,5 @@
 """The real program in a process of its own, against the fake server of the client's tests."""
 
-import asyncio
-import os
 import sys
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import AsyncIterator, Callable
@@ -9,14 +7,12 @@ from pathlib import Path
 
 import pytest
 
-import windlass
-from windlass.testing import canary
-
 # The fake server lives with the tests of the client; test folders are no packages.
 sys.path.append(str(Path(__file__).parent.parent / "client"))
 
+from command_line import environment
 from fake_windlass import TOKEN, FakeWindlass
-from windlass_program import Program
+from windlass_program import Program, start_windlass
 
 
 @pytest.fixture
@@ -33,26 +29,16 @@ async def start(server: FakeWindlass, tmp_path: Path) -> AsyncIterator[Callable[
     token.write_text(TOKEN)
     programs: list[Program] = []
 
-    async def start_program(*arguments: str, stdin: int | None = None, stdout: int = PIPE) -> Program:
+    async def start_program(
+        *arguments: str, stdin: int | None = None, stdout: int = PIPE, from_nothing: bool = False
+    ) -> Program:
         if stdin is None:
             stdin = DEVNULL if arguments[0] == "run" else PIPE  # what is piped into a run is a part of its prompt
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            *("-m", "windlass", *arguments),
-            stdin=stdin,
-            stdout=stdout,
-            stderr=PIPE,
-            cwd=tmp_path,
-            env={
-                "PATH": os.environ["PATH"],
-                "HOME": str(tmp_path),
-                "PYTHONPATH": str(Path(windlass.__file__).parent.parent),
-                "WINDLASS_URL": server.url,
-                "WINDLASS_TOKEN_FILE": str(token),
-                **canary.ENVIRONMENT,
-            },
+        variables = environment(tmp_path, WINDLASS_URL=server.url, WINDLASS_TOKEN_FILE=str(token))
+        del variables["WINDLASS_LOCAL_SERVERS"]  # these look for other servers, as on anybody's machine
+        program = await start_windlass(
+            tmp_path, *arguments, stdin=stdin, stdout=stdout, environment=variables, from_nothing=from_nothing
         )
-        program = Program(process)
         programs.append(program)
         return program
 

@@ -30,8 +30,8 @@ def with_history(server: FakeWindlass) -> None:
     ]
 
 
-async def attached(start: Start, *arguments: str) -> Program:
-    program = await start("attach", *arguments)
+async def attached(start: Start, *arguments: str, from_nothing: bool = False) -> Program:
+    program = await start("attach", *arguments, from_nothing=from_nothing)
     await program.says("/help lists the commands")
     return program
 
@@ -53,7 +53,7 @@ async def test_an_empty_workspace_gets_a_session(server: FakeWindlass, start: St
 @pytest.mark.usefixtures("with_history")
 async def test_a_typed_line_is_a_prompt(server: FakeWindlass, start: Start) -> None:
     """The way to take part."""
-    program = await attached(start)
+    program = await attached(start, from_nothing=True)
     program.type("And 6 x 8?")
     await server.asked_for("/agent")
     assert [(prompt["session_id"], prompt["prompt"]) for prompt in server.prompts] == [("ses_1", "And 6 x 8?")]

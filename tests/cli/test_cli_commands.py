@@ -21,8 +21,8 @@ from windlass.testing.server_process import ServerProcess
 Start = Callable[..., Awaitable[Program]]
 
 
-async def run(start: Start, *arguments: str) -> Program:
-    program = await start(*arguments)
+async def run(start: Start, *arguments: str, from_nothing: bool = False) -> Program:
+    program = await start(*arguments, from_nothing=from_nothing)
     await program.ended()
     return program
 
@@ -88,7 +88,7 @@ async def test_a_reader_that_has_enough_is_not_an_error(server: FakeWindlass, st
         server.add_session(f"ses_{number}", "A title of some length, to fill the pipe")
     reader, writer = os.pipe()
     os.close(reader)
-    program = await start("sessions", stdout=writer)
+    program = await start("sessions", stdout=writer, from_nothing=True)  # it is about what happens at its very end
     os.close(writer)
     await program.ended()
     assert program.err == ""
@@ -112,7 +112,7 @@ async def test_sessions_are_listed(server: FakeWindlass, start: Start) -> None:
 async def test_sessions_as_json_are_for_scripts(server: FakeWindlass, start: Start) -> None:
     """A bare array, as on the wire."""
     server.add_session("ses_1", "One")
-    program = await run(start, "sessions", "--json")
+    program = await run(start, "sessions", "--json", from_nothing=True)
     assert [session["title"] for session in json.loads(program.out)] == ["One"]
 
 
@@ -160,7 +160,7 @@ async def test_a_command_says_goodbye_for_good(server: FakeWindlass, start: Star
 async def test_runs_are_listed_and_shown(server: FakeWindlass, start: Start) -> None:
     """What was asked, and what became of it."""
     server.runs["run_1"] = a_run("run_1", prompt="Do it", state="completed")
-    listed = await run(start, "runs")
+    listed = await run(start, "runs", from_nothing=True)
     shown = await run(start, "runs", "show", "run_1")
     assert "completed" in listed.out and "Do it" in shown.out
 
@@ -200,7 +200,7 @@ def test_cancel_without_a_target_is_a_usage_error() -> None:
 async def test_pending_permissions_are_listed_safely(server: FakeWindlass, start: Start) -> None:
     """A26."""
     server.pending = [a_permission("per_1", params={"command": "ls\u202e"})]
-    program = await run(start, "permissions")
+    program = await run(start, "permissions", from_nothing=True)
     assert "per_1" in program.out and "ls<U+202E>" in program.out
 
 
@@ -236,7 +236,7 @@ async def test_the_doctor_finds_a_healthy_server(server: FakeWindlass, start: St
     """One command that says whether it is the installation or something else."""
     data = tmp_path / "data"
     data.mkdir(mode=0o700)
-    program = await run(start, "doctor", "--data-dir", str(data))
+    program = await run(start, "doctor", "--data-dir", str(data), from_nothing=True)
     assert program.process.returncode == 0
     assert "OK    Server: " in program.out and "is healthy" in program.out
 

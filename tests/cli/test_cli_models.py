@@ -1,18 +1,16 @@
 """`windlass models`: what can be used, what cannot and why, and what runs on this machine."""
 
-import asyncio
 import json
-import os
 import sys
-from asyncio.subprocess import PIPE
+from asyncio.subprocess import DEVNULL
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from windlass_program import Program
+from command_line import environment
+from windlass_program import Program, start_windlass
 
-import windlass
 from windlass.testing.canary import KEY
 
 # The server that only lists models lives with the tests of the models; test folders are no packages.
@@ -27,22 +25,18 @@ Models = Callable[..., Awaitable[Program]]
 def models(tmp_path: Path) -> Models:
     """Runs `windlass models ARGUMENTS` with a config and an environment, to its end. It finds no other servers."""
 
-    async def run(*arguments: str, config: str = "", command: str = "models", **variables: str) -> Program:
+    async def run(
+        *arguments: str, config: str = "", command: str = "models", from_nothing: bool = False, **variables: str
+    ) -> Program:
         file = tmp_path / "config.toml"
         file.write_text(config)
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "windlass", command, "--config", str(file), *arguments),
-            stdout=PIPE,
-            stderr=PIPE,
-            env={
-                "PATH": os.environ["PATH"],
-                "HOME": str(tmp_path),
-                "PYTHONPATH": str(Path(windlass.__file__).parent.parent),
-                "WINDLASS_LOCAL_SERVERS": "",
-                **variables,
-            },
+        program = await start_windlass(
+            tmp_path,
+            *(command, "--config", str(file), *arguments),
+            stdin=DEVNULL,
+            environment=environment(tmp_path, **variables),
+            from_nothing=from_nothing,
         )
-        program = Program(process)
         await program.ended()
         return program
 
@@ -55,7 +49,7 @@ def line(program: Program, words: str) -> str:
 
 async def test_what_can_be_used_is_a_table_with_sizes_and_prices(models: Models) -> None:
     """Else people choose a model by its name alone."""
-    program = await models(ANTHROPIC_API_KEY=KEY)
+    program = await models(from_nothing=True, ANTHROPIC_API_KEY=KEY)
     assert program.process.returncode == 0, program.err
     default = " ".join(line(program, "anthropic/claude-sonnet-5-5").split())
     assert default == "anthropic/claude-sonnet-5-5 anthropic 1000k 32k 2 / 10 0.1 / 2.5 images thinks default"

@@ -168,15 +168,15 @@ async def test_run_without_a_terminal_says_how_to_answer(server: FakeWindlass, s
 # -- windlass questions --
 
 
-async def ended(start: Start, *arguments: str) -> tuple[int, Program]:
-    program = await start(*arguments)
+async def ended(start: Start, *arguments: str, from_nothing: bool = False) -> tuple[int, Program]:
+    program = await start(*arguments, from_nothing=from_nothing)
     return await program.ended(), program
 
 
 async def test_pending_questions_are_listed_for_people_and_for_scripts(server: FakeWindlass, start: Start) -> None:
     """B24."""
     server.batches = [a_batch("ask_1", WHICH, CALLED)]
-    _, program = await ended(start, "questions")
+    _, program = await ended(start, "questions", from_nothing=True)
     assert "ask_1" in program.out and "1/2 Which database? (a number, or your own words)" in program.out
     _, program = await ended(start, "questions", "list", "--json")
     assert json.loads(program.out)[0]["questions"][1]["id"] == "q2"

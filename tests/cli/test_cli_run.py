@@ -45,7 +45,7 @@ def begin(server: FakeWindlass, prompt: dict[str, Any]) -> None:
 async def test_the_answer_goes_to_standard_output_and_the_code_is_zero(server: FakeWindlass, start: Start) -> None:
     """`windlass run ... > file` must hold the answer and nothing else."""
     server.on_prompt = answers(server, "Hello ", "world.")
-    program = await start("run", "Say hello")
+    program = await start("run", "Say hello", from_nothing=True)
     assert (await program.ended(), program.out) == (0, "Hello world.\n")
 
 

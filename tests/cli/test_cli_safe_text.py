@@ -19,13 +19,13 @@ def is_dangerous(character: str) -> bool:
 def test_no_dangerous_character_survives_as_prose() -> None:
     """One escape character is enough to rewrite what a person already read."""
     shown = prose("".join(EVERY_CHARACTER))
-    assert {character for character in shown if is_dangerous(character)} == {"\n", "\t"}
+    assert {character for character in set(shown) if is_dangerous(character)} == {"\n", "\t"}
 
 
 def test_no_dangerous_character_survives_where_a_person_decides() -> None:
     """There not even a line break may: a second line could look like ours."""
     shown = exact("".join(EVERY_CHARACTER))
-    assert not [character for character in shown if is_dangerous(character)]
+    assert not [character for character in set(shown) if is_dangerous(character)]
 
 
 def test_an_escape_sequence_is_shown_and_not_obeyed() -> None:

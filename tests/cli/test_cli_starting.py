@@ -19,6 +19,7 @@ from windlass.client import starting
 from windlass.client.discovery import SERVER_FILE, is_alive
 from windlass.client.errors import ServerNotStarted
 from windlass.testing import canary
+from windlass.testing.processes import alive
 from windlass.testing.server_process import ServerProcess, until
 from windlass.testing.stem import Forked
 
@@ -93,7 +94,8 @@ class Place:
         """End the server, and return when it is gone."""
         pid = self.server_pid
         os.kill(pid, number)
-        await until(lambda: not is_alive(pid), "the server is gone")
+        # Looked at by its state: a system may take seconds to hear of the end of a process that nobody waits for.
+        await until(lambda: not alive({pid}), "the server is gone")
 
     async def close(self) -> None:
         for command in self._commands:

@@ -48,11 +48,11 @@ class PermissionWorld:
     def copy(self) -> Self:
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
-        other.questions, other.asked = dict(self.questions), dict(self.asked)
-        other.permissions = Permissions(self.permissions.skip)
-        other.permissions.pending = dict(self.permissions.pending)
-        other.permissions._grants = dict(self.permissions._grants)
-        other.permissions._patterns = dict(self.permissions._patterns)
+        other.questions, other.asked = self.questions.copy(), self.asked.copy()
+        ours, theirs = self.permissions, object.__new__(Permissions)
+        theirs.skip, theirs.pending = ours.skip, ours.pending.copy()
+        theirs._grants, theirs._patterns = ours._grants.copy(), ours._patterns.copy()
+        other.permissions = theirs
         return other
 
     def key(self) -> object:
@@ -164,12 +164,13 @@ class PermissionWorld:
         assert not self.asked, "I11: a question outlives the crash that ended its run"
 
     def check(self) -> None:
-        waiting = [id for id, question in self.questions.items() if question.pending]
-        assert sorted(self.permissions.pending) == waiting, "I9 I11 B27: what waits is what nobody has ended"
-        assert sorted(self.asked) == waiting, "B24 I15: on disk the same requests wait"
-        assert set(self.permissions._grants) == self.grants, "B26 R44: only a winning allow_session is remembered"
-        assert set(self.permissions._patterns) == self.patterns, "B26 R44: only a pattern that won is remembered"
-        assert all(question.winners <= 1 for question in self.questions.values()), "I9: two were told that they won"
+        waiting = {id for id, question in self.questions.items() if question.pending}
+        assert self.permissions.pending.keys() == waiting, "I9 I11 B27: what waits is what nobody has ended"
+        assert self.asked.keys() == waiting, "B24 I15: on disk the same requests wait"
+        assert self.permissions._grants.keys() == self.grants, "B26 R44: only a winning allow_session is remembered"
+        assert self.permissions._patterns.keys() == self.patterns, "B26 R44: only a pattern that won is remembered"
+        for question in self.questions.values():
+            assert question.winners <= 1, "I9: two were told that they won"
 
 
 def request(id: str, run: str, session: str) -> PermissionRequest:

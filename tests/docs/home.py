@@ -1,4 +1,4 @@
-"""Where a page is walked: a home, a small project in it, and `windlass` on the path."""
+"""Where a page is walked: a home, a small project in it, and `windlass` and `python3` on the path."""
 
 import os
 import sys
@@ -22,6 +22,13 @@ def lay_out(directory: Path) -> None:
         f'exec {sys.executable} -I -S {ROOT / "tests/docs/shim.py"} "$@"\n'
     )
     program.chmod(0o755)
+    python = directory / "bin/python3"
+    # What a server starts has not the shell's environment: it is started as anywhere.
+    python.write_text(
+        f'#!/bin/sh\ncase "${{DOCS_SOCKET:+$1}}" in *.py) ;; *) exec {sys.executable} "$@" ;; esac\n'
+        f'DOCS_PROGRAM=python3 exec {sys.executable} -I -S {ROOT / "tests/docs/shim.py"} "$@"\n'
+    )
+    python.chmod(0o755)
 
 
 def environment(directory: Path) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""A `windlass` that a page's shell has started, and when the shell may go on."""
+"""A `windlass`, or a program of the page's own, that its shell has started, and when the shell may go on."""
 
 import json
 import os
@@ -32,11 +32,16 @@ class Program:
         ready_file: Path,
         port: int,
     ) -> "Program":
+        program = environment.pop("DOCS_PROGRAM", "windlass")
+        if program == "python3":
+            process = stem.fork(
+                arguments, environment, descriptors[1], descriptors[2], descriptors[0], directory, is_script=True
+            )
+            return cls(program, process)
         name = arguments[0] if arguments and "--help" not in arguments else "help"
         if name == "serve":
             ready_file.unlink(missing_ok=True)
             arguments = [*_on_a_free_port(arguments, port), "--ready-file", str(ready_file)]
-        program = environment.pop("DOCS_PROGRAM", "windlass")
         theirs, ours = os.pipe() if name == "attach" else (descriptors[0], None)
         with ready_file.with_name("server.log").open("ab") as log:
             # A server on a terminal shows its warnings alone; here they are kept, to be looked at in the end.

@@ -1,4 +1,4 @@
-"""`windlass` on the path of a page's shell: hands all that it was given to the test, which forks it.
+"""`windlass` on the path of a page's shell, and `python3 FILE`: hands all it was given to the test, which forks it.
 
 Started without site packages, so that it takes 20 ms: a page has a dozen commands, and Python with our libraries loads
 for half a second.

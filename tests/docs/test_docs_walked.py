@@ -11,23 +11,16 @@ from tests.docs.pages import pages
 from tests.docs.shell import Shell
 from tests.docs.walk import is_executed, not_shown, walk
 from windlass.testing import canary
-from windlass.testing.stem import Stem
+from windlass.testing.server_process import ServerProcess
 from windlass.testing.watched_program import SIGN
 
 
-@pytest.fixture(scope="module")
-def stem() -> Iterator[Stem]:
-    """What all programs of all pages are forked from."""
-    made = Stem("tests.docs.loaded")
-    yield made
-    made.close()
-
-
 @pytest.fixture
-def shell(stem: Stem) -> Iterator[Shell]:
+def shell() -> Iterator[Shell]:
     # A short path: that of a Unix socket has at most 107 bytes.
     with tempfile.TemporaryDirectory(prefix="page-") as directory:
-        shell = Shell(Path(directory), stem)
+        assert ServerProcess.stem is not None
+        shell = Shell(Path(directory), ServerProcess.stem)
         try:
             yield shell
         finally:

@@ -1,15 +1,17 @@
 """Starts that cannot work: one line that says why, a non-zero exit code, no traceback, nothing harmed."""
 
-import asyncio
+import os
 import socket
-import sys
+import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 from conftest import Starter
 
-from windlass.testing.server_process import Api
+from windlass.testing.server_process import Api, ServerProcess, until
+
+REFUSAL_SECONDS = 20.0  # a start that neither works nor says why is no answer either
 
 
 class Refusal(NamedTuple):
@@ -21,20 +23,19 @@ class Refusal(NamedTuple):
 async def start_in_vain(root: Path, *arguments: str, config: str = "", data_dir: Path | None = None) -> Refusal:
     """Run `windlass serve` until it gives up; what it said."""
     (root / "config.toml").write_text(config)
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "windlass", "serve", "--data-dir", str(data_dir or root / "data"),
-        "--config", str(root / "config.toml"), "--ready-file", str(root / "ready.json"), *arguments,
-        stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
-    )  # fmt: skip
-    try:
-        output, _ = await asyncio.wait_for(process.communicate(), 20)
-    finally:
-        if process.returncode is None:
+    argv = ["windlass", "serve", "--data-dir", str(data_dir or root / "data"), "--config", str(root / "config.toml")]
+    argv += ["--ready-file", str(root / "ready.json"), *arguments]
+    with tempfile.TemporaryFile() as said:
+        assert ServerProcess.stem is not None
+        process = ServerProcess.stem.fork(argv, dict(os.environ), said.fileno())
+        try:
+            await until(lambda: process.poll() is not None, "the server gives up", REFUSAL_SECONDS)
+        finally:
             process.kill()
-            await process.wait()
+        said.seek(0)
+        text = said.read().decode()
     assert not (root / "ready.json").exists()
     assert process.returncode is not None
-    text = output.decode()
     return Refusal(process.returncode, text, text.strip().splitlines())
 
 

@@ -4,14 +4,14 @@ import asyncio
 import contextlib
 import os
 import signal
-import subprocess
-import sys
 import time
+from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 from conftest import Starter
 
+from windlass.testing.forked_program import ForkedProgram, fork
 from windlass.testing.model_server import ModelServer
 from windlass.testing.server_process import Api, ServerProcess, until
 
@@ -45,14 +45,11 @@ async def test_a_person_can_leave_a_server_that_no_longer_answers(server: Server
 
 
 @contextlib.asynccontextmanager
-async def attached(server: ServerProcess, directory: Path) -> AsyncIterator[asyncio.subprocess.Process]:
+async def attached(server: ServerProcess, directory: Path) -> AsyncIterator[ForkedProgram]:
     """`windlass attach` in a process of its own, once it listens."""
-    program = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "windlass", "attach", str(directory), "--data-dir", str(server.data_dir)),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    assert server.stem is not None
+    argv = ["windlass", "attach", str(directory), "--data-dir", str(server.data_dir)]
+    program = await fork(server.stem, argv, dict(os.environ), stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL)
     try:
         async with Api(server) as onlooker:
             await onlooker.open(directory)

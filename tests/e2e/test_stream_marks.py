@@ -1,7 +1,6 @@
 """What else is on the stream: a heartbeat, its headers, and who caused each fact."""
 
-import asyncio
-import sys
+import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -10,16 +9,16 @@ import aiohttp
 import pytest
 from log_reading import whole_log
 
+from windlass.testing.forked_program import fork
 from windlass.testing.model_server import ModelServer
 from windlass.testing.server_process import Api, ServerProcess, until
 
 
 async def token(server: ServerProcess, name: str) -> str:
     """A token made by the command people use."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "windlass", "token", "create", name, "--data-dir", str(server.data_dir),
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-    )  # fmt: skip
+    assert server.stem is not None
+    argv = ["windlass", "token", "create", name, "--data-dir", str(server.data_dir)]
+    process = await fork(server.stem, argv, dict(os.environ))
     secret, complaint = await process.communicate()
     assert process.returncode == 0, complaint
     return secret.decode().strip()

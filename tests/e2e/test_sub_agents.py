@@ -4,7 +4,6 @@ import asyncio
 import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from conftest import Starter
 from shared_world import Client, finish_of, story
 
 from windlass.fleet.store.store import Store
+from windlass.testing.forked_program import fork
 from windlass.testing.model_call import ModelCall
 from windlass.testing.model_server import ModelServer
 from windlass.testing.processes import alive, descendants, marked
@@ -285,8 +285,9 @@ async def test_a_letter_from_the_command_line_is_read_at_the_next_runs_first_ste
 
 
 async def _windlass(server: ServerProcess, *arguments: str) -> str:
-    argv = (sys.executable, "-m", "windlass", *arguments, "--data-dir", str(server.data_dir))
-    process = await asyncio.create_subprocess_exec(*argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert server.stem is not None
+    argv = ["windlass", *arguments, "--data-dir", str(server.data_dir)]
+    process = await fork(server.stem, argv, dict(os.environ))
     out, err = await process.communicate()
     assert process.returncode == 0, err.decode()
     return out.decode()

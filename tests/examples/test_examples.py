@@ -13,6 +13,7 @@ import pytest
 import pytest_asyncio
 
 from windlass.client import Client
+from windlass.testing.forked_program import ForkedProgram, fork
 from windlass.testing.server_process import ServerProcess
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -69,17 +70,13 @@ def files(project: Path) -> list[str]:
     return sorted(path.name for path in project.iterdir())
 
 
-async def start(server: ServerProcess, program: str, *arguments: str) -> asyncio.subprocess.Process:
+async def start(server: ServerProcess, program: str, *arguments: str) -> ForkedProgram:
+    """The file as it is, run by a Python that has loaded the SDK already."""
     token_file = str(server.directory.parent / "token")
-    return await asyncio.create_subprocess_exec(
-        sys.executable,
-        str(EXAMPLES / program),
-        *arguments,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env={**os.environ, "WINDLASS_URL": server.url, "WINDLASS_TOKEN_FILE": token_file},
-    )
+    environment = {**os.environ, "WINDLASS_URL": server.url, "WINDLASS_TOKEN_FILE": token_file}
+    argv = [str(EXAMPLES / program), *arguments]
+    assert ServerProcess.stem is not None
+    return await fork(ServerProcess.stem, argv, environment, stdin=asyncio.subprocess.PIPE, is_script=True)
 
 
 async def run(server: ServerProcess, program: str, *arguments: str, input: str = "") -> tuple[int, str, str]:
@@ -91,7 +88,7 @@ async def run(server: ServerProcess, program: str, *arguments: str, input: str =
 
 
 @asynccontextmanager
-async def running(server: ServerProcess, program: str, *arguments: str) -> AsyncIterator[asyncio.subprocess.Process]:
+async def running(server: ServerProcess, program: str, *arguments: str) -> AsyncIterator[ForkedProgram]:
     """A program that runs until it is interrupted."""
     process = await start(server, program, *arguments)
     try:
@@ -101,7 +98,7 @@ async def running(server: ServerProcess, program: str, *arguments: str) -> Async
         await asyncio.wait_for(process.communicate(), SECONDS)
 
 
-async def line(process: asyncio.subprocess.Process) -> str:
+async def line(process: ForkedProgram) -> str:
     assert process.stdout is not None
     return (await asyncio.wait_for(process.stdout.readline(), SECONDS)).decode().strip()
 

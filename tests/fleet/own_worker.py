@@ -1,6 +1,5 @@
 """A worker in the test's own process, over real sockets; and one in a process of its own."""
 
-import asyncio
 import contextlib
 import json
 import os
@@ -13,7 +12,8 @@ from typing import Any
 
 from windlass.fleet.worker.echo import EchoExecutor
 from windlass.fleet.worker.worker import Worker, WorkerAddress, WorkerOptions
-from windlass.testing.server_process import until
+from windlass.testing.server_process import ServerProcess, until
+from windlass.testing.stem import Forked
 from windlass.testing.watched_program import SIGN
 
 
@@ -30,13 +30,22 @@ async def own_worker(factory: Any = EchoExecutor, **options: Any) -> AsyncIterat
 
 
 class WorkerProcess:
-    """`windlass worker` as a child process."""
+    """`windlass worker` as a child process.
 
-    def __init__(self, directory: Path, *arguments: str, executor: str = "echo", spec: Any = None) -> None:
+    `forked`: from a process that has loaded it already, which is a tenth of the cost. Not for a test that looks at what
+    a start leaves in the process: its modules, its memory, its arguments and environment in /proc.
+    """
+
+    process: "subprocess.Popen[bytes] | Forked"
+
+    def __init__(
+        self, directory: Path, *arguments: str, executor: str = "echo", spec: Any = None, forked: bool = False
+    ) -> None:
         self.directory = directory
         self.log_file = directory / "worker.log"
         self.ready_file = directory / "ready.json"
         self._spec = spec
+        self._forked = forked
         self.argv = [sys.executable, "-m", "windlass.testing.watched_program", "worker"]
         self.argv += ["--executor", executor] if executor else []
         self.argv += ["--ready-file", str(self.ready_file), *arguments]
@@ -45,6 +54,13 @@ class WorkerProcess:
 
     async def launch(self, **options: Any) -> "WorkerProcess":
         with self.log_file.open("ab") as log:
+            if self._forked:
+                assert ServerProcess.stem is not None and not options
+                program = self.argv[2:]
+                self.process = ServerProcess.stem.fork(
+                    program, dict(os.environ), log.fileno(), directory=str(self.directory)
+                )
+                return self
             self.process = subprocess.Popen(  # noqa: ASYNC220  # the test's own loop: nobody else waits for it
                 self.argv,
                 stdout=log,
@@ -77,7 +93,7 @@ class WorkerProcess:
     async def ended(self, seconds: float = 20.0) -> int:
         await until(lambda: self.process.poll() is not None, f"the worker has ended:\n{self.log()}", seconds)
         assert SIGN not in self.log()
-        return self.process.returncode
+        return self.process.returncode or 0
 
     async def __aexit__(self, *exception: object) -> None:
         if self.process.poll() is None:
@@ -86,4 +102,4 @@ class WorkerProcess:
                 await self.ended()
             finally:
                 self.process.kill()
-                await asyncio.to_thread(self.process.wait)
+                await until(lambda: self.process.poll() is not None, "the worker is gone")

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -13,14 +12,8 @@ from windlass.fleet.worktree.git import Git, WorktreeError
 from windlass.fleet.worktree.worktrees import Worktrees
 from windlass.guardian.handle import Guardian
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 HOOKS = ("post-checkout", "pre-commit", "post-commit", "reference-transaction", "post-index-change", "commit-msg")
-
-
-@pytest.fixture
-async def guardian() -> AsyncIterator[Guardian]:
-    guardian = await Guardian.start()
-    yield guardian
-    await guardian.aclose()
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from windlass.testing.server_process import until
 
 async def test_sigterm_cancels_runs_tells_and_exits_0(tmp_path: Path) -> None:
     """A parent would see its link break without a word about its run (B58)."""
-    async with WorkerProcess(tmp_path, "--mode", "service") as worker:
+    async with WorkerProcess(tmp_path, "--mode", "service", forked=True) as worker:
         async with PlainPeer(worker.url) as peer:
             await peer.run("here __sleep_ms:60000")
             await peer.event()
@@ -58,7 +58,7 @@ async def test_without_a_ready_file_the_url_is_printed(tmp_path: Path) -> None:
 async def test_the_end_of_standard_input_means_nothing_without_a_spec(tmp_path: Path) -> None:
     """A worker started by a service manager, with no standard input, would leave at once."""
     async with (
-        WorkerProcess(tmp_path, "--mode", "service") as worker,
+        WorkerProcess(tmp_path, "--mode", "service", forked=True) as worker,
         PlainPeer(worker.url) as peer,
     ):
         assert (await peer.ask("x"))[1]["status"] == "completed"
@@ -178,7 +178,7 @@ async def test_what_cannot_work_is_said_at_the_start(arguments: tuple[str, ...],
     """It would fail at the first assignment, far from whoever could mend it."""
     (tmp_path / "bad_module.py").write_text("1 / 0")
     (tmp_path / "shapes.py").write_text(SHAPES)
-    worker = WorkerProcess(tmp_path, "--mode", "one", *arguments, executor="")
+    worker = WorkerProcess(tmp_path, "--mode", "one", *arguments, executor="", forked=True)
     await worker.launch()
     assert await worker.ended() == 2
     assert words in worker.log()
@@ -190,7 +190,8 @@ async def test_a_taken_port_is_said(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        worker = WorkerProcess(tmp_path, "--mode", "one", "--listen", f"127.0.0.1:{taken.getsockname()[1]}")
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        worker = WorkerProcess(tmp_path, "--mode", "one", "--listen", address, forked=True)
         await worker.launch()
         assert await worker.ended() == 2
     assert "cannot be listened on" in worker.log()

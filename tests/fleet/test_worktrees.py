@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -12,14 +11,8 @@ from windlass import limits
 from windlass.fleet.worktree.worktrees import Settled, Worktree, WorktreeError, Worktrees
 from windlass.guardian.handle import Guardian
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 BRANCH = f"windlass/{SESSION}"
-
-
-@pytest.fixture
-async def guardian() -> AsyncIterator[Guardian]:
-    guardian = await Guardian.start()
-    yield guardian
-    await guardian.aclose()
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import contextlib
 import os
 import shutil
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -15,15 +15,9 @@ from windlass.fleet.worktree.worktrees import Settled, Worktree, WorktreeError, 
 from windlass.guardian.handle import Guardian
 from windlass.guardian.process import GuardedProcess
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 BRANCH = f"windlass/{SESSION}"
 Interrupt = Callable[[GuardedProcess], object]
-
-
-@pytest.fixture
-async def guardian() -> AsyncIterator[Guardian]:
-    guardian = await Guardian.start()
-    yield guardian
-    await guardian.aclose()
 
 
 @pytest.fixture

@@ -1,11 +1,15 @@
-"""OpenAI's own SDK and our adapters side by side, for both protocols: the oracle of `test_openai_oracle*.py`."""
+"""OpenAI's own SDK and our adapters side by side, for both protocols: the oracle of `test_openai_oracle*.py`.
+
+It is loaded by the first test that asks it: loading takes a second, and most test processes only collect these.
+"""
+
+from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-import openai
 from model_requests import calls_of, reasoning_of, text_of
 
 from windlass.models.openai import OpenAIModel
@@ -15,6 +19,9 @@ from windlass.testing.model_server import ModelServer
 from windlass.testing.responses_wire import ResponsesCall, ResponsesServer
 from windlass.wire.model import Chunk, FinishChunk, UsageChunk
 from windlass.wire.runs import Usage
+
+if TYPE_CHECKING:
+    import openai
 
 KEY = "key-of-the-test"
 
@@ -81,6 +88,8 @@ class Responses:
         self.output: list[Any] = []  # the items of the SDK's newest answer
 
     async def theirs(self, **body: Any) -> Said:
+        import openai
+
         body = {"model": "test-model", "input": "hello", **body}
         thoughts: dict[tuple[int, int], str] = {}
         final = None
@@ -127,6 +136,8 @@ async def everything(call: ModelCall) -> None:
 @asynccontextmanager
 async def open_wire(kind: type[Chat] | type[Responses]) -> AsyncIterator[Chat | Responses]:
     """A fake server, with the SDK and our adapter at it."""
+    import openai
+
     async with (
         (ModelServer if kind is Chat else ResponsesServer)() as server,
         openai.AsyncOpenAI(api_key=KEY, base_url=server.url, max_retries=0, timeout=10) as sdk,

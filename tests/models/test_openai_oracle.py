@@ -3,11 +3,12 @@
 The fake server gives the same answer twice, to the SDK and to our adapter.
 """
 
+from __future__ import annotations
+
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import openai
 import pytest
 from model_requests import request
 from openai_oracle import Chat, Responses, Said, everything, open_wire, ours
@@ -15,6 +16,9 @@ from openai_oracle import Chat, Responses, Said, everything, open_wire, ours
 from windlass.testing.model_call import ModelCall
 from windlass.testing.responses_wire import ResponsesCall
 from windlass.wire.model import Chunk, ModelError
+
+if TYPE_CHECKING:
+    import openai
 
 Play = Callable[[Any], Awaitable[None]]
 
@@ -86,6 +90,8 @@ async def test_an_answer_means_to_us_what_it_means_to_the_sdk(wire: Chat | Respo
 
 def kind_of(error: openai.APIStatusError) -> str:
     """What the SDK calls it, in our words."""
+    import openai
+
     match error:
         case openai.AuthenticationError() | openai.PermissionDeniedError():
             return "auth"
@@ -114,6 +120,7 @@ async def both_fail(wire: Chat | Responses, play: Play) -> tuple[Exception, Mode
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 408, 409, 422, 429, 500, 502, 503, 529])
 async def test_a_refusal_is_of_the_same_kind_and_tried_again_alike(wire: Chat | Responses, status: int) -> None:
     """Otherwise we would give up where the provider's own client goes on, or knock where it does not."""
+    import openai
 
     async def refuse(call: ModelCall) -> None:
         await call.fail(status, {"error": {"message": "No.", "type": "some_error", "code": None}})
@@ -128,6 +135,7 @@ async def test_a_refusal_is_of_the_same_kind_and_tried_again_alike(wire: Chat | 
 )
 async def test_the_time_to_wait_is_the_same(wire: Chat | Responses, headers: dict[str, str]) -> None:
     """Otherwise we would knock again too early and be refused for longer."""
+    import openai
 
     async def refuse(call: ModelCall) -> None:
         await call.fail(429, {"error": {"message": "Slower."}}, headers)
@@ -139,6 +147,7 @@ async def test_the_time_to_wait_is_the_same(wire: Chat | Responses, headers: dic
 
 async def test_an_error_in_mid_stream_is_one_to_both(wire: Chat | Responses) -> None:
     """Otherwise half an answer would pass for a whole one."""
+    import openai
 
     async def fail(call: ModelCall) -> None:
         await call.say("Half")
@@ -151,6 +160,7 @@ async def test_an_error_in_mid_stream_is_one_to_both(wire: Chat | Responses) -> 
 
 async def test_a_dropped_connection_is_an_error_to_both(wire: Chat | Responses) -> None:
     """Otherwise half an answer would pass for a whole one."""
+    import openai
 
     async def drop(call: ModelCall) -> None:
         await call.say("Half")

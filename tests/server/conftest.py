@@ -48,7 +48,7 @@ async def other_world(server: ServerProcess, tmp_path_factory: pytest.TempPathFa
 @pytest_asyncio.fixture(loop_scope="session")
 async def fresh_world(server: ServerProcess, tmp_path: Path) -> AsyncIterator[World]:
     """For requests that may change something."""
-    async with World(server, tmp_path / "project") as world:
+    async with World(server, tmp_path / "project", keep_alive=True) as world:
         yield world
 
 

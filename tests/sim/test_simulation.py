@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.sim.seeds import told
 from windlass.testing.branches import IMPORTANT
-from windlass.testing.sim import describe
 from windlass.testing.simulation import run_seed
 
 _SEEDS = 300
@@ -33,8 +33,7 @@ def test_no_seed_violates_an_invariant(first: int, capsys: pytest.CaptureFixture
     """
     began = time.monotonic()
     for seed in range(first, first + _SLICE):
-        outcome = run_seed(seed)
-        assert not outcome.failed, describe(outcome, 60)
+        assert not told(seed).failure, told(seed).failure
     with capsys.disabled():
         print(f" [{_SLICE / (time.monotonic() - began):.1f} seeds/s]", end="")
 
@@ -42,8 +41,7 @@ def test_no_seed_violates_an_invariant(first: int, capsys: pytest.CaptureFixture
 @pytest.mark.parametrize("seed", _kept_seeds())
 def test_a_seed_that_once_failed_stays_clean(seed: int) -> None:
     """Otherwise something that was mended is broken again."""
-    outcome = run_seed(seed)
-    assert not outcome.failed, describe(outcome, 60)
+    assert not told(seed).failure, told(seed).failure
 
 
 def test_the_seeds_reach_every_rare_branch() -> None:
@@ -51,7 +49,7 @@ def test_the_seeds_reach_every_rare_branch() -> None:
     missing = set(IMPORTANT)
     counted: Counter[str] = Counter()
     for seed in range(_SEEDS):
-        counted += run_seed(seed).branches
+        counted += told(seed).branches
         missing -= counted.keys()
         if not missing:
             return
@@ -70,4 +68,4 @@ def test_a_seed_gives_the_same_trace_in_every_process(seed: int) -> None:
 
 def test_different_seeds_give_different_traces() -> None:
     """Otherwise thousands of seeds are one seed repeated."""
-    assert len({run_seed(seed).trace for seed in range(10)}) == 10
+    assert len({told(seed).trace for seed in range(10)}) == 10

@@ -14,15 +14,20 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-from bash_kit import Shell, a_run, plan, run, some_jobs
+import pytest_asyncio
+from bash_kit import Shell, a_run, plan, run
 
+from windlass.guardian.handle import Guardian
 from windlass.tools.bash import Bash
 from windlass.tools.confinement import landlock_version
 from windlass.tools.files import WorkspaceRoot
 from windlass.tools.jobs import Jobs
 from windlass.wire.tools import ToolOutput
 
-pytestmark = pytest.mark.skipif(landlock_version() < 6, reason="this kernel's Landlock cannot confine a command wholly")
+pytestmark = [
+    pytest.mark.skipif(landlock_version() < 6, reason="this kernel's Landlock cannot confine a command wholly"),
+    pytest.mark.asyncio(loop_scope="module"),
+]
 CANARY = "canary-4f1c"
 
 
@@ -47,10 +52,19 @@ def door() -> Iterator[socket.socket]:
         yield door
 
 
-@pytest.fixture
-async def store() -> AsyncIterator[Jobs]:
-    async with some_jobs() as store:
-        yield store
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def guardian() -> AsyncIterator[Guardian]:
+    """One for all, as a server has one for all its commands: preparing the ports takes longer than most of them."""
+    guardian = await Guardian.start()
+    yield guardian
+    await guardian.aclose()
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def store(guardian: Guardian) -> AsyncIterator[Jobs]:
+    store = Jobs(guardian)
+    yield store
+    await store.aclose()
 
 
 @pytest.fixture
@@ -190,7 +204,7 @@ async def test_what_is_refused_is_explained(bash: Bash, home: Path) -> None:
     assert "confined" not in (await run(bash, "ls /nowhere")).content
 
 
-def test_the_ask_says_that_it_is_confined(bash: Bash) -> None:
+async def test_the_ask_says_that_it_is_confined(bash: Bash) -> None:
     """People would decide by something that is not so."""
     ask = plan(bash, "true").ask
     assert ask.confined and "Run a command, confined: it is kept from" in ask.description

@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Any, Literal
 
 import windlass
@@ -124,16 +124,17 @@ def _culprit(frame: FrameType | None) -> FrameType | None:
     """Our frame that made the call, unless whoever called it may block."""
     ours = None
     while frame is not None:
-        role = _role(frame.f_code.co_filename)
+        code = frame.f_code  # once a frame: the interpreter tells the audit hook of every such look
+        role = _role(code.co_filename)
         if role == "loop":
             break  # a callback of the loop: whatever of ours it ran is to blame
         if role == "may block":
             return None
         if role == "ours":
-            if _name(frame.f_code) in ALLOWED:
+            if _name(code.co_filename, code.co_qualname) in ALLOWED:
                 return None
             ours = ours or frame
-            if frame.f_code.co_flags & _ASYNCHRONOUS:
+            if code.co_flags & _ASYNCHRONOUS:
                 break  # whoever awaits it relies on it not to block
         frame = frame.f_back
     return ours
@@ -150,6 +151,6 @@ def _role(path: str) -> Role:
     return "library" if path.startswith(("<", *_LIBRARIES)) else "may block"
 
 
-@functools.cache
-def _name(code: CodeType) -> str:
-    return f"{code.co_filename.removeprefix(_PACKAGE)}:{code.co_qualname}"
+@functools.cache  # by the two words and not by the code: the hash of a code object is made of all its bytes, each time
+def _name(path: str, function: str) -> str:
+    return f"{path.removeprefix(_PACKAGE)}:{function}"

@@ -1,20 +1,25 @@
-"""A process that has loaded what a server needs, from which test servers are forked: they start in a tenth of the time.
+"""A process that has loaded what our programs need, from which tests fork them: they start in a tenth of the time.
 
 A test process has one `Stem`. What it forks is a real process with its own descriptors, environment and arguments; only
-the imports are done already, which is most of what starting one of hundreds of servers costs.
+the imports are done already, which is most of what starting one of hundreds of servers and commands costs. What is read
+while libraries load (`PYTHON...`, `LD_...`, `SSL_CERT_FILE`) must be told to a program that is started from nothing.
 
     python -m windlass.testing.stem DESCRIPTOR PROGRAM      the stem itself; one packet a request, one for each end
 """
 
+import atexit
 import contextlib
+import gc
 import importlib
 import os
+import runpy
 import select
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import traceback
 from collections.abc import Callable
@@ -24,12 +29,19 @@ import msgspec
 
 _PACKET_BYTES = 256 * 1024  # an environment and some arguments
 _FORK_SECONDS = 60.0  # the stem may still be importing, on a machine that is full
+_DESCRIPTORS = 4  # standard input, output and errors, and where the end is told
+_NOT_FLUSHED = 120  # the exit code of a Python whose last output could not be written
+# In these locales Python lets bytes pass that are no text; in others they are an error.
+_LENIENT_LOCALES = ("", "C", "POSIX", "C.UTF-8", "C.utf8", "UTF-8")
 
 
 class Request(msgspec.Struct):
-    argv: list[str]
-    environment: dict[str, str]
-    directory: str
+    """All as bytes: what a shell hands to a program may be no text."""
+
+    argv: list[bytes]
+    environment: dict[bytes, bytes]
+    directory: bytes
+    is_script: bool = False
 
 
 class Reply(msgspec.Struct, omit_defaults=True):
@@ -77,18 +89,38 @@ class Stem:
         errors: int | None = None,
         input: int | None = None,
         directory: str = "",
+        *,
+        is_script: bool = False,
     ) -> "Forked":
         """A new process that runs the program with these arguments, on these descriptors (of which it gets copies).
 
         Errors go where the output goes, there is nothing to read, and it is where we are, unless it is said otherwise.
         """
-        request = msgspec.json.encode(Request(argv, environment, directory or os.getcwd()))
         with open(os.devnull, "rb") as nothing:
             standard = [nothing.fileno() if input is None else input, output, output if errors is None else errors]
-            socket.send_fds(self._socket, [request], standard)
+            return Forked(self, self.fork_on(standard, argv, environment, directory, is_script=is_script))
+
+    def fork_on(
+        self,
+        descriptors: list[int],
+        argv: list[str],
+        environment: dict[str, str],
+        directory: str = "",
+        *,
+        is_script: bool = False,
+    ) -> int:
+        """The number of a new process on these three descriptors; its exit code is written to a fourth, if given.
+
+        `is_script`: `argv` begins with a file of Python, which is run instead of the stem's program.
+        """
+        variables = {os.fsencode(name): os.fsencode(value) for name, value in environment.items()}
+        where = os.fsencode(directory or os.getcwd())
+        request = Request([os.fsencode(word) for word in argv], variables, where, is_script)
+        socket.send_fds(self._socket, [msgspec.msgpack.encode(request)], descriptors)
         while not (reply := self._receive(_FORK_SECONDS)).forked:
             pass
-        return Forked(self, reply.forked)
+        self._ended.pop(reply.forked, None)  # numbers come again: it would seem to have ended long ago
+        return reply.forked
 
     def fileno(self) -> int:
         """Readable when a process of ours may have ended, for whoever waits for other things too."""
@@ -102,11 +134,11 @@ class Stem:
 
     def _receive(self, seconds: float) -> Reply:
         if not select.select([self._socket], [], [], seconds)[0]:
-            raise AssertionError("the process that servers are forked from does not answer")
+            raise AssertionError("the process that programs are forked from does not answer")
         packet = self._socket.recv(_PACKET_BYTES)
         if not packet:
-            raise AssertionError("the process that servers are forked from is gone")
-        reply = msgspec.json.decode(packet, type=Reply)
+            raise AssertionError("the process that programs are forked from is gone")
+        reply = msgspec.msgpack.decode(packet, type=Reply)
         if reply.ended:
             self._ended[reply.ended] = reply.code
         return reply
@@ -144,55 +176,109 @@ class Forked:
 def main(descriptor: int, program: str) -> None:
     """Fork whenever asked to, tell of every end, and leave when the test process has."""
     start: Callable[[], Any] = importlib.import_module(program).start
+    gc.collect()
+    gc.freeze()  # a collection in a forked process would write to, and so copy, all that is loaded
+    gc.disable()
     link = socket.socket(fileno=descriptor)
-    watched: dict[int, int] = {}  # pidfd -> pid
+    watched: dict[int, tuple[int, list[int]]] = {}  # pidfd -> pid, where its end is told if not on the link
     while True:
         readable: list[Any] = [link, *watched]
         ready = select.select(readable, [], [])[0]
         for pidfd in [one for one in ready if isinstance(one, int)]:
-            pid = watched.pop(pidfd)
+            _tell_end(link, *watched.pop(pidfd))
             os.close(pidfd)
-            code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-            link.send(msgspec.json.encode(Reply(ended=pid, code=code)))
         if link in ready:
-            packet, descriptors, _, _ = socket.recv_fds(link, _PACKET_BYTES, 3)
+            packet, descriptors, _, _ = socket.recv_fds(link, _PACKET_BYTES, _DESCRIPTORS)
             if not packet:
                 return
-            request = msgspec.json.decode(packet, type=Request)
             pid = os.fork()
             if pid == 0:
                 link.close()
-                _become(request, descriptors, start)
-            for descriptor in descriptors:
-                os.close(descriptor)
-            watched[os.pidfd_open(pid)] = pid
-            link.send(msgspec.json.encode(Reply(forked=pid)))
+                _become(msgspec.msgpack.decode(packet, type=Request), descriptors[:3], start)
+            for standard in descriptors[:3]:
+                os.close(standard)
+            watched[os.pidfd_open(pid)] = (pid, descriptors[3:])
+            link.send(msgspec.msgpack.encode(Reply(forked=pid)))
+
+
+def _tell_end(link: socket.socket, pid: int, told_at: list[int]) -> None:
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    if not told_at:
+        link.send(msgspec.msgpack.encode(Reply(ended=pid, code=code)))
+    for descriptor in told_at:
+        with contextlib.suppress(BrokenPipeError):  # nobody waits for it any more
+            os.write(descriptor, str(code).encode())
+        os.close(descriptor)
 
 
 def _become(request: Request, standard: list[int], start: Callable[[], Any]) -> None:
     """Be the new process: never returns."""
     code = 1
     try:
-        for target, descriptor in enumerate(standard):
-            os.dup2(descriptor, target)
-        # What the stem's own were buffered as, and whether they could be sought in, is nothing to this process.
-        sys.stdin, sys.stdout = open(0, closefd=False), open(1, "w", closefd=False)  # noqa: SIM115
-        sys.stderr = open(2, "w", buffering=1, closefd=False, errors="backslashreplace")  # noqa: SIM115
-        os.closerange(3, 64)
+        gc.enable()
+        _take_streams(standard, request.environment)
         os.chdir(request.directory)
-        os.environ.clear()
-        os.environ.update(request.environment)
-        sys.argv = request.argv
-        start()
+        os.environb.clear()
+        os.environb.update(request.environment)
+        time.tzset()  # else TZ would be the stem's
+        sys.argv = [os.fsdecode(word) for word in request.argv]
+        if request.is_script:
+            sys.path[0] = os.path.dirname(os.path.abspath(sys.argv[0]))
+            runpy.run_path(sys.argv[0], run_name="__main__")
+        else:
+            start()
         code = 0
     except SystemExit as leaving:
-        code = leaving.code if isinstance(leaving.code, int) else 0 if leaving.code is None else 1
+        code = _exit_code(leaving)
+    except KeyboardInterrupt:
+        traceback.print_exc()
+        code = -signal.SIGINT
     except BaseException:  # the border of a process: whoever reads its log should see why it ended
         traceback.print_exc()
     finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
+        _leave(code)
+
+
+def _take_streams(standard: list[int], environment: dict[bytes, bytes]) -> None:
+    """Have these and no other descriptors, and streams as a Python that is started makes them."""
+    for target, descriptor in enumerate(standard):
+        os.dup2(descriptor, target)
+    os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+    names = (b"LC_ALL", b"LC_CTYPE", b"LANG")
+    locale = next((environment[name] for name in names if environment.get(name)), b"").decode("ascii", "replace")
+    errors = "surrogateescape" if locale in _LENIENT_LOCALES else "strict"
+    encoding = sys.stdout.encoding
+    # What the stem's own were buffered as, and whether they could be sought in, is nothing to this process.
+    sys.stdin = open(0, closefd=False, encoding=encoding, errors=errors)  # noqa: SIM115
+    sys.stdout = open(1, "w", closefd=False, encoding=encoding, errors=errors)  # noqa: SIM115
+    sys.stderr = open(2, "w", buffering=1, closefd=False, encoding=encoding, errors="backslashreplace")  # noqa: SIM115
+
+
+def _exit_code(leaving: SystemExit) -> int:
+    if leaving.code is None or isinstance(leaving.code, int):
+        return leaving.code or 0
+    print(leaving.code, file=sys.stderr)
+    return 1
+
+
+def _leave(code: int) -> None:
+    """End as an interpreter does: threads first, then what was registered, then what is still to be written."""
+    try:
+        threading._shutdown()  # type: ignore[attr-defined]
+        atexit._run_exitfuncs()
+        try:
+            sys.stdout.flush()
+        except (OSError, ValueError):
+            print("Exception ignored in the last words of standard output:", file=sys.stderr)
+            traceback.print_exc()
+            code = _NOT_FLUSHED
+        with contextlib.suppress(OSError, ValueError):
+            sys.stderr.flush()
+        if code == -signal.SIGINT:  # so that a shell knows that it was interrupted
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            os.kill(os.getpid(), signal.SIGINT)
+    finally:
+        os._exit(code & 0xFF)
 
 
 if __name__ == "__main__":

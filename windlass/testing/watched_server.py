@@ -1,9 +1,19 @@
-"""The watched program with a server's modules loaded: what a stem forks servers from (`stem.py`)."""
+"""The watched program with everything loaded that its commands need: what a stem forks programs from (`stem.py`)."""
+
+import importlib
+
+import uvloop  # noqa: F401
 
 import windlass.app
-import windlass.cli.serve
 import windlass.client
-import windlass.server.app  # noqa: F401  # with the lines above: loaded once, for every program that is forked
+import windlass.fleet.worker.echo
+import windlass.server.app
+import windlass.worker_app  # with the lines above: loaded once, for every program that is forked
+from windlass.cli.main import COMMANDS
 from windlass.testing.watched_program import start
+
+for _where, _ in COMMANDS.values():
+    importlib.import_module(_where.partition(":")[0])
+windlass.server.app.routes()  # kept: half of what a server's start costs that has its modules already
 
 __all__ = ["start"]
