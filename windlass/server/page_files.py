@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from windlass import limits
+from windlass.server.page_joined import joined
 
 PAGE_DIRECTORY = Path(__file__).parent.parent / "page"
 _KINDS = {
@@ -32,14 +33,20 @@ class PageFile(msgspec.Struct, frozen=True):
 
 
 class Edition(msgspec.Struct, frozen=True):
-    """All files as they were at one moment. `name` changes with any of them; `front` is index.html for this edition.
+    """All files as they were at one moment. `name` changes with any of them.
 
-    A browser keeps the files of an edition for good. It learns of the next one from the front page, which names it.
+    `front` is index.html for this edition: it asks for files of this edition, and for the `joined` ones where it can. A
+    browser keeps the files of an edition for good. It learns of the next one from the front page, which names it.
     """
 
     name: str
     front: PageFile
+    joined: dict[str, PageFile]
     files: dict[str, PageFile]
+
+    def find(self, name: str) -> PageFile | None:
+        """The name is only ever looked up in a table, so that no spelling of it is a path (A20)."""
+        return self.joined.get(name) or self.files.get(name)
 
 
 class PageFiles:
@@ -76,10 +83,14 @@ class PageFiles:
 
 
 def _edition(files: dict[str, PageFile]) -> Edition:
-    name = _digest("".join(f"{name} {files[name].etag}\n" for name in sorted(files)).encode())
     index = files["index.html"]
-    front = index.content.replace(b'"/page/', f'"/page/{name}/'.encode())
-    return Edition(name, _file(".html", front, index.stamp), files)
+    texts = {name: file.content.decode() for name, file in files.items() if name.endswith((".js", ".css"))}
+    page, made = joined(index.content.decode(), texts)
+    together = {name: _file(Path(name).suffix, text.encode(), index.stamp) for name, text in made.items()}
+    stamps = "".join(f"{name} {file.etag}\n" for name, file in sorted({**files, **together}.items()))
+    name = _digest((page + stamps).encode())
+    front = page.replace('"/page/', f'"/page/{name}/')
+    return Edition(name, _file(".html", front.encode(), index.stamp), together, files)
 
 
 def _load(path: Path, stamp: tuple[int, int]) -> PageFile:

@@ -57,7 +57,7 @@ def _used_up(request: Connection) -> Response[Any]:
 async def page_file(state: State, request: Connection, page_file: FromPath[str]) -> Response[Any]:
     """A script, style or picture of the page as it is now."""
     edition = await asyncio.to_thread(services_of(state).page.current)
-    return _file(edition.files.get(page_file), request)
+    return _file(edition.find(page_file), request)
 
 
 @get("/page/{edition:str}/{page_file:str}", include_in_schema=False)
@@ -67,10 +67,10 @@ async def kept_page_file(
     """The same, of an edition that the front page named: a browser asks for it once."""
     page = services_of(state).page
     if kept := page.kept(edition):
-        return _file(kept.files.get(page_file), request, _FOR_GOOD)
+        return _file(kept.find(page_file), request, _FOR_GOOD)
     # A tab of before an upgrade still names the edition of then, and so does the first request after a restart.
     current = await asyncio.to_thread(page.current)
-    return _file(current.files.get(page_file), request, _FOR_GOOD if current.name == edition else _ASK_AGAIN)
+    return _file(current.find(page_file), request, _FOR_GOOD if current.name == edition else _ASK_AGAIN)
 
 
 def _file(found: PageFile | None, request: Connection, keeping: str = _ASK_AGAIN) -> Response[Any]:
