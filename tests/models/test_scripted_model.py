@@ -26,7 +26,7 @@ TOOLS = [
 @pytest.fixture(autouse=True)
 def brisk_demo(monkeypatch: pytest.MonkeyPatch) -> None:
     """The demo at a pace for tests: at its own the help alone takes seconds."""
-    monkeypatch.setattr("windlass.models.demo._WORDS_PER_SECOND", 100_000.0)
+    monkeypatch.setattr("windlass.models.demo.WORDS_PER_SECOND", 100_000.0)
 
 
 def model(*replies: list[dict[str, Any]], match: str = "*", **rule: Any) -> ScriptedModel:

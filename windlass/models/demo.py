@@ -13,7 +13,7 @@ from windlass.wire.delegation import AgentStatus
 from windlass.wire.messages import Message, ToolResult, ToolResultData
 from windlass.wire.model import ModelRequest
 
-_WORDS_PER_SECOND = 30.0  # fast enough to read along, slow enough to see it stream
+WORDS_PER_SECOND = 30.0  # fast enough to read along, slow enough to see it stream
 _SHOWN_LINES = 20  # of a tool's output that the demo repeats
 _HELP = (
     "I am the built-in demo of Windlass: no language model, and no key needed. "
@@ -105,4 +105,4 @@ def _result_of(message: Message) -> ToolResultData | None:
 
 
 def _say(text: str) -> Reply:
-    return [Say(text, words_per_second=_WORDS_PER_SECOND)]
+    return [Say(text, words_per_second=WORDS_PER_SECOND)]
