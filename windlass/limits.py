@@ -320,6 +320,7 @@ WORKER_IDLE_MARGIN_SECONDS = 60.0  # by which a worker's own idle clock is longe
 
 # -- workers, the child's side: `windlass worker` ----------------------------------------------------------------------
 WORKER_CONNECTIONS = 1_000  # at once, also those that only knock; below the usual descriptor limit
+WORKER_ACCEPT_PAUSE_SECONDS = 1.0  # after a connection could not be accepted: descriptors come back as others leave
 WORKER_PLAIN_SILENCE_SECONDS = 600.0  # before a plain peer's first run; the wire says so
 WORKER_HELLO_SECONDS = 10.0  # until a windlass.1 peer has said hello; it is a program, and it has just connected
 WORKER_TURN_SECONDS = 10.0  # that a connection may keep its turn in silence while another one waits for it

@@ -16,6 +16,15 @@ from windlass.testing.server_process import ServerProcess, until
 from windlass.testing.stem import Forked
 from windlass.testing.watched_program import SIGN
 
+_BOUNDED = """
+import runpy
+from windlass import limits
+for name, value in {bounds!r}.items():
+    assert hasattr(limits, name), name
+    setattr(limits, name, value)
+runpy.run_module({program!r}, run_name="__main__", alter_sys=True)
+"""
+
 
 @contextlib.asynccontextmanager
 async def own_worker(factory: Any = EchoExecutor, **options: Any) -> AsyncIterator[WorkerAddress]:
@@ -34,19 +43,32 @@ class WorkerProcess:
 
     `forked`: from a process that has loaded it already, which is a tenth of the cost. Not for a test that looks at what
     a start leaves in the process: its modules, its memory, its arguments and environment in /proc.
+    `bounds`: limits that are others than ours in that process, for a test of what happens once one has passed.
+    `watched`: calls that block its event loop raise; not where blocking is what a test is about.
     """
 
     process: "subprocess.Popen[bytes] | Forked"
 
     def __init__(
-        self, directory: Path, *arguments: str, executor: str = "echo", spec: Any = None, forked: bool = False
+        self,
+        directory: Path,
+        *arguments: str,
+        executor: str = "echo",
+        spec: Any = None,
+        forked: bool = False,
+        bounds: dict[str, float] | None = None,
+        watched: bool = True,
     ) -> None:
         self.directory = directory
         self.log_file = directory / "worker.log"
         self.ready_file = directory / "ready.json"
         self._spec = spec
         self._forked = forked
-        self.argv = [sys.executable, "-m", "windlass.testing.watched_program", "worker"]
+        program = "windlass.testing.watched_program" if watched else "windlass"
+        self.argv = [sys.executable, "-m", program, "worker"]
+        if bounds is not None:
+            assert not forked, "a forked process has read its limits already"
+            self.argv[1:3] = ["-c", _BOUNDED.format(bounds=bounds, program=program)]
         self.argv += ["--executor", executor] if executor else []
         self.argv += ["--ready-file", str(self.ready_file), *arguments]
         self.url = ""

@@ -15,6 +15,7 @@ from tests.fleet.test_spawn import DEEDS, ENVIRONMENT, until
 from windlass import limits
 from windlass.fleet.pool.pool import Pool, PoolLimits
 from windlass.fleet.pool.pooled import PooledExecutor
+from windlass.fleet.pool.spawn import WorkerProcess
 from windlass.guardian.handle import Guardian
 from windlass.testing.processes import alive, marked
 from windlass.wire.execution import RunOutcome
@@ -141,10 +142,16 @@ async def test_a_stopped_worker_is_found_out_by_the_handshake(
     """A process that exists but does not answer would be given the run, and the run would be lost."""
     async with a_pool(guardian) as pool:
         first = await pid_of(pool)
-        # Long enough for the next worker, which is given no more: on a busy machine one second was not.
-        monkeypatch.setattr(limits, "LINK_CONNECT_SECONDS", 4.0)
         os.kill(first, signal.SIGSTOP)
-        monkeypatch.setattr(limits, "KILL_GRACE_SECONDS", 0.1)
+        shipped, start = limits.LINK_CONNECT_SECONDS, pool._start
+
+        async def start_in_peace(spec: WorkerSpec) -> WorkerProcess:
+            """The next worker gets all the time there is: on a busy machine one second was not enough for it."""
+            monkeypatch.setattr(limits, "LINK_CONNECT_SECONDS", shipped)
+            return await start(spec)
+
+        monkeypatch.setattr(pool, "_start", start_in_peace)
+        monkeypatch.setattr(limits, "LINK_CONNECT_SECONDS", 0.3)
         assert await pid_of(pool) != first
         assert pool.statistics().found_dead == 1
 

@@ -5,6 +5,7 @@ import contextlib
 import resource
 import socket
 import time
+from collections.abc import AsyncIterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -15,6 +16,7 @@ from tests.fleet.full_peer import FullPeer
 from tests.fleet.own_worker import WorkerProcess, own_worker
 from tests.fleet.plain_peer import PlainPeer, within
 from windlass import limits
+from windlass.fleet.worker.echo import EchoExecutor
 from windlass.fleet.worker.websocket import TEXT, Message, MessageReader, frame
 from windlass.fleet.worker.worker import WorkerAddress
 from windlass.wire.execution import Cancel, Events, PermissionAsk, RunOutcome, RunSpec, Steer
@@ -24,17 +26,59 @@ from windlass.wire.run_events import Delta, MessageStart, Step
 # -- executors that do not stop ----------------------------------------------------------------------------------------
 
 
-async def test_an_executor_that_ignores_cancel_is_bounded() -> None:
+class _ToldEcho(EchoExecutor):
+    """Knows one word more: `__until:MOMENT` waits until the test, or the end of the first run, says that it is there.
+
+    The moments are `release`, which the test sets, and `over`, which the end of a run that is deaf sets.
+    """
+
+    release: asyncio.Event
+    over: asyncio.Event
+
+    async def run(self, spec: RunSpec, events: Events, steer: Steer, cancel: Cancel) -> RunOutcome:
+        try:
+            return await super().run(spec, events, steer, cancel)
+        finally:
+            if self._is_deaf:
+                self.over.set()
+
+    async def _obey(self, word: str, events: Events, steer: Steer, cancel: Cancel) -> str:
+        name, _, moment = word.partition(":")
+        if name != "__until":
+            return await super()._obey(word, events, steer, cancel)
+        await self._wait(getattr(self, moment).wait(), cancel)
+        return ""
+
+
+@contextlib.asynccontextmanager
+async def told_worker() -> AsyncIterator[WorkerAddress]:
+    """One of _ToldEcho. Its deaf run is released and waited for at the end: nothing may be left on the test's loop."""
+    _ToldEcho.release, _ToldEcho.over = asyncio.Event(), asyncio.Event()
+    async with own_worker(_ToldEcho) as worker:
+        yield worker
+        _ToldEcho.release.set()
+        await within(_ToldEcho.over.wait())
+
+
+async def test_an_executor_that_ignores_cancel_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """The parent would wait for ever for a run it has cancelled (B58 I20)."""
-    async with own_worker() as worker, PlainPeer(worker.url) as peer:
-        await peer.run("__ignore_cancel deaf __sleep_ms:9000 over")
+    # With the limits as shipped: see the executor that blocks its thread, in test_worker_process.
+    assert (limits.STOP_ASK_SECONDS, limits.STOP_ABORT_SECONDS) == (3, 3)
+    monkeypatch.setattr(limits, "STOP_ASK_SECONDS", 0.3)
+    monkeypatch.setattr(limits, "STOP_ABORT_SECONDS", 0.3)
+    async with told_worker() as worker, PlainPeer(worker.url) as peer:
+        await peer.run("__ignore_cancel deaf __until:release over")
         await peer.event()
         begun = time.monotonic()
         await peer.send("cancel")
         assert await peer.terminal() == ([], {"kind": "terminal", "status": "cancelled"})
-        assert 5.9 < time.monotonic() - begun < 9
+        assert 0.59 < time.monotonic() - begun < 3.6
         # The link is as good as before, and nothing of the abandoned run is taken for the next one's (I21).
-        frames, terminal = await peer.ask("next __sleep_ms:4000 run")
+        await peer.run("next __until:over run")
+        first = await peer.next()
+        _ToldEcho.release.set()
+        frames, terminal = await peer.terminal()
+        frames.insert(0, first)
         assert [frame["event"].get("content") for frame in frames] == ["next ", "run ", None]
         assert terminal["result"] == "echo: next run"
 
@@ -43,12 +87,12 @@ async def test_a_superseded_run_that_ignores_it_holds_the_next_up_for_a_bound(mo
     """The second run would never start, or start before the first one's end is told (B53 B58)."""
     monkeypatch.setattr(limits, "STOP_ASK_SECONDS", 0.2)
     monkeypatch.setattr(limits, "STOP_ABORT_SECONDS", 0.2)
-    async with own_worker() as worker, PlainPeer(worker.url) as peer:
-        await peer.run("__ignore_cancel __sleep_ms:1500")
+    async with told_worker() as worker, PlainPeer(worker.url) as peer:
+        await peer.run("__ignore_cancel deaf __until:release")
+        await peer.event()  # it is deaf from here on; superseded before, it would never begin
         await peer.run("second")
         assert await peer.next() == {"kind": "terminal", "status": "cancelled"}
         assert (await peer.terminal())[1]["result"] == "echo: second"
-        await asyncio.sleep(1.5)  # until the deaf one is over: nothing may be left on the test's loop
 
 
 class _WatchesNoToken:
@@ -60,20 +104,23 @@ class _WatchesNoToken:
         return RunOutcome("completed")
 
 
-async def test_an_executor_that_watches_no_token_is_aborted() -> None:
+async def test_an_executor_that_watches_no_token_is_aborted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Somebody's plain coroutine could not be cancelled at all (B52 B58)."""
+    assert limits.STOP_ASK_SECONDS == 3
+    monkeypatch.setattr(limits, "STOP_ASK_SECONDS", 0.3)
     async with own_worker(_WatchesNoToken) as worker, PlainPeer(worker.url) as peer:
         await peer.run("x")
         await peer.event()
         begun = time.monotonic()
         await peer.send("cancel")
         assert (await peer.terminal())[1]["status"] == "cancelled"
-        assert 2.9 < time.monotonic() - begun < 5.5
+        assert 0.29 < time.monotonic() - begun < 2.8  # long before it would be abandoned
 
 
 async def test_a_reusable_worker_with_an_abandoned_run_leaves(tmp_path: Path) -> None:
     """The next assignment would share its process with a run that does not end (B58 B60)."""
-    async with WorkerProcess(tmp_path, "--mode", "reusable") as worker:
+    bounds = {"STOP_ASK_SECONDS": 0.3, "STOP_ABORT_SECONDS": 0.3}
+    async with WorkerProcess(tmp_path, "--mode", "reusable", bounds=bounds) as worker:
         async with PlainPeer(worker.url) as peer:
             await peer.run("__ignore_cancel deaf __sleep_ms:60000")
             await peer.event()
@@ -357,12 +404,12 @@ async def test_two_hundred_runs_at_once_through_one_service(tmp_path: Path) -> N
 
 async def test_too_many_superseding_runs_end_the_link() -> None:
     """A loop in a parent would fill the worker with assignments that never run (I20)."""
-    async with own_worker() as worker, PlainPeer(worker.url) as peer:
-        await peer.run("__ignore_cancel __sleep_ms:1000")
+    async with told_worker() as worker, PlainPeer(worker.url) as peer:
+        await peer.run("__ignore_cancel deaf __until:release")
+        await peer.event()  # it is deaf from here on; superseded before, it would never begin
         for _ in range(limits.WORKER_WAITING_RUNS):
             await peer.run("x")
         assert await peer.closed() == 1008
-        await asyncio.sleep(1.0)  # until the deaf one is over: nothing may be left on the test's loop
 
 
 async def test_messages_that_a_run_does_not_take_are_bounded() -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from tests.fleet.own_worker import WorkerProcess
 from tests.fleet.plain_peer import PlainPeer
+from windlass import limits
 from windlass.fleet.worker.echo import EchoExecutor
 from windlass.fleet.worker.worker import WorkerOptions, serve_worker
 from windlass.testing.server_process import until
@@ -84,6 +85,8 @@ async def test_the_spec_comes_on_standard_input_and_the_parents_end_is_the_worke
             await peer.run("here __sleep_ms:60000")
             await peer.event()
             ours.close()
+            assert (await peer.terminal())[1] == {"kind": "terminal", "status": "cancelled"}
+            assert await peer.closed() == 1001  # reading it answers it: else the worker waits for the answer
             assert await worker.ended() == 1
     assert "the parent is gone" in worker.log()
 
@@ -113,10 +116,13 @@ class Blocks:
 
 async def test_a_worker_ends_with_its_parent_whatever_its_executor_does(tmp_path: Path) -> None:
     """One blocking call would make an orphan of it (B59 I22)."""
+    ends = (limits.WORKER_ORPHAN_SECONDS, limits.LINK_CLOSE_SECONDS, limits.WORKER_LAST_SECONDS)
+    assert ends == (3, 3, 8)  # what it takes is made of these; here they are shorter
+    bounds = {"WORKER_ORPHAN_SECONDS": 0.3, "LINK_CLOSE_SECONDS": 0.3, "WORKER_LAST_SECONDS": 0.8}
     (tmp_path / "blocks.py").write_text(BLOCKS)
     spec = b'{"secret": "abc", "executor": "blocks:Blocks", "parent_fd": 0}\n'
-    worker = WorkerProcess(tmp_path, "--mode", "service", "--spec-stdin", executor="")
-    worker.argv[2] = "windlass"  # unwatched: blocking is what it is about
+    arguments = ("--mode", "service", "--spec-stdin")
+    worker = WorkerProcess(tmp_path, *arguments, executor="", bounds=bounds, watched=False)
     await worker.launch(stdin=subprocess.PIPE)
     assert worker.process.stdin is not None
     worker.process.stdin.write(spec)
@@ -132,8 +138,9 @@ async def test_a_worker_ends_with_its_parent_whatever_its_executor_does(tmp_path
 async def test_an_executor_that_blocks_its_thread_is_cancelled_all_the_same(tmp_path: Path) -> None:
     """The parent would wait for a terminal for as long as the executor sleeps (B58)."""
     (tmp_path / "blocks.py").write_text(BLOCKS)
-    worker = WorkerProcess(tmp_path, "--mode", "reusable", executor="blocks:Blocks")
-    worker.argv[2] = "windlass"
+    # How long it is asked and aborted is as shipped; how long its process is given after its last word is not.
+    bounds = {"WORKER_LAST_SECONDS": 0.8}
+    worker = WorkerProcess(tmp_path, "--mode", "reusable", executor="blocks:Blocks", bounds=bounds, watched=False)
     async with worker:
         async with PlainPeer(worker.url) as peer:
             await peer.run("x")

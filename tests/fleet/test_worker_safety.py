@@ -1,10 +1,13 @@
 """Who may open a link to a worker, and what one that may can do to it."""
 
 import asyncio
+import contextlib
 import re
 import shutil
 import ssl
 import subprocess
+import time
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -226,13 +229,22 @@ async def test_without_tls_only_this_machine_is_listened_on(listen: str) -> None
         await serve_worker(WorkerOptions(mode="one", listen=listen), EchoExecutor)
 
 
-@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
-async def test_with_a_certificate_it_speaks_tls(tmp_path: Path) -> None:
-    """A worker on another machine could not be used (frames: serving)."""
-    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A certificate for this machine, and its key."""
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl makes the certificate")
+    directory = tmp_path_factory.mktemp("tls")
+    cert, key = directory / "cert.pem", directory / "key.pem"
     make = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days"]
     make += ["2", "-subj", "/CN=worker", "-addext", "subjectAltName=IP:127.0.0.1", "-out", str(cert), "-keyout"]
-    await asyncio.to_thread(subprocess.run, [*make, str(key)], check=True, capture_output=True)
+    subprocess.run([*make, str(key)], check=True, capture_output=True)
+    return cert, key
+
+
+async def test_with_a_certificate_it_speaks_tls(certificate: tuple[Path, Path]) -> None:
+    """A worker on another machine could not be used (frames: serving)."""
+    cert, key = certificate
     context = ssl.create_default_context(cafile=str(cert))
     async with own_worker(tls_cert=cert, tls_key=key) as worker:
         assert re.match(r"wss://127\.0\.0\.1:\d+/", worker.url)
@@ -241,3 +253,84 @@ async def test_with_a_certificate_it_speaks_tls(tmp_path: Path) -> None:
         with pytest.raises(aiohttp.ClientError):
             async with PlainPeer(worker.url.replace("wss:", "ws:")):
                 pass
+
+
+async def _speak_no_tls(worker: WorkerAddress) -> None:
+    place = urlsplit(worker.url)
+    reader, writer = await asyncio.open_connection(place.hostname, place.port)
+    writer.write(request().encode())
+    with contextlib.suppress(ConnectionError):
+        await within(reader.read())
+    writer.close()
+
+
+async def _hang_up(worker: WorkerAddress) -> None:
+    place = urlsplit(worker.url)
+    _, writer = await asyncio.open_connection(place.hostname, place.port)
+    writer.close()
+
+
+async def _trust_nobody(worker: WorkerAddress) -> None:
+    with pytest.raises(aiohttp.ClientConnectorCertificateError):
+        async with PlainPeer(worker.url, ssl=ssl.create_default_context()):
+            pass
+
+
+@pytest.mark.parametrize("fail", [_speak_no_tls, _hang_up, _trust_nobody])
+async def test_failed_handshakes_use_up_no_place(
+    fail: Callable[[WorkerAddress], Awaitable[None]],
+    certificate: tuple[Path, Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Strangers without the secret could make a worker refuse everybody, and keep it from ending (B50 A37)."""
+    monkeypatch.setattr(limits, "WORKER_CONNECTIONS", 10)
+    cert, key = certificate
+    async with own_worker(tls_cert=cert, tls_key=key) as worker:
+        for _ in range(limits.WORKER_CONNECTIONS):
+            await fail(worker)
+        context = ssl.create_default_context(cafile=str(cert))
+        async with PlainPeer(worker.url, ssl=context) as peer:
+            assert (await peer.ask("still there"))[1]["result"] == "echo: still there"
+        begun = time.monotonic()
+    assert time.monotonic() - begun < limits.LINK_CLOSE_SECONDS
+
+
+async def test_a_worker_does_not_wait_for_handshakes_under_way(certificate: tuple[Path, Path]) -> None:
+    """A stranger that connects and says nothing could keep a worker from ending (B50)."""
+    cert, key = certificate
+    async with own_worker(tls_cert=cert, tls_key=key) as worker:
+        place = urlsplit(worker.url)
+        silent = [await asyncio.open_connection(place.hostname, place.port) for _ in range(3)]
+        context = ssl.create_default_context(cafile=str(cert))
+        async with PlainPeer(worker.url, ssl=context) as peer:  # who came after them is served: they were accepted
+            assert (await peer.ask("x"))[1]["status"] == "completed"
+        begun = time.monotonic()
+    assert time.monotonic() - begun < limits.LINK_CLOSE_SECONDS
+    for reader, writer in silent:
+        with contextlib.suppress(ConnectionError):
+            assert await within(reader.read()) == b""
+        writer.close()
+
+
+async def test_a_handshake_takes_a_bounded_time_and_only_so_many_are_under_way(
+    certificate: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sockets that only knock would use up all descriptors (A37)."""
+    monkeypatch.setattr(limits, "WORKER_CONNECTIONS", 2)
+    monkeypatch.setattr(limits, "REQUEST_HEADER_SECONDS", 0.3)
+    cert, key = certificate
+    async with own_worker(tls_cert=cert, tls_key=key) as worker:
+        place = urlsplit(worker.url)
+        begun = time.monotonic()
+        silent = [await asyncio.open_connection(place.hostname, place.port) for _ in range(3)]
+
+        async def let_go(reader: asyncio.StreamReader) -> float:
+            with contextlib.suppress(ConnectionError):
+                assert await within(reader.read()) == b""
+            return time.monotonic() - begun
+
+        times = sorted(await asyncio.gather(*(let_go(reader) for reader, _ in silent)))
+        for _, writer in silent:
+            writer.close()
+        assert times[0] > 0.25
+        assert times[2] > 0.55  # the third waited until one of the first two was let go

@@ -45,13 +45,13 @@ class Connection(asyncio.Protocol):
         gone: Callable[["Connection"], None],
     ) -> None:
         self.subprotocol = ""
+        self.is_made = False  # the loop has handed it over; with TLS that is after its handshake
         self.is_writable = True
         self.is_lost = False
         self.last_heard = 0.0  # loop time; whatever the peer sends is a sign of life
         self._judge = judge
         self._opened = opened
         self._gone = gone
-        self._is_made = False
         self._peer: Peer | None = None
         self._request = RequestReader()
         self._messages = MessageReader(limits.LINK_FRAME_BYTES)
@@ -93,7 +93,7 @@ class Connection(asyncio.Protocol):
 
     def abort(self) -> None:
         self._is_closing = True
-        if self._is_made:  # else it is ended as soon as the loop hands it over
+        if self.is_made:  # else it is ended as soon as the loop hands it over
             self._transport.abort()
 
     def hold(self) -> None:
@@ -115,7 +115,7 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._loop = asyncio.get_running_loop()
         self._transport = cast(asyncio.Transport, transport)
-        self._is_made = True
+        self.is_made = True
         if self._is_closing:
             # The worker left between accepting it and now. Failing there would turn its exit code into a 1.
             self._transport.abort()

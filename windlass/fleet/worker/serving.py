@@ -7,7 +7,7 @@ no turn and moves no clock (B50).
 import asyncio
 import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import Literal
 
@@ -18,6 +18,7 @@ from windlass import limits
 from windlass.fleet.worker.connection import Connection, Peer
 from windlass.fleet.worker.executor_host import ExecutorHost
 from windlass.fleet.worker.handshake import Door, Refusal, Request
+from windlass.fleet.worker.tls_listener import TlsListener
 from windlass.fleet.worker.turns import Turns
 from windlass.fleet.worker.worker_link import WorkerLink
 
@@ -71,19 +72,24 @@ class Serving:
 
     async def run(self, listening: Callable[[], None]) -> Departure:
         """Serve until it is time to leave; `listening` is told once connections are accepted."""
-        server = await self._loop.create_server(
-            self._knock,
-            sock=self._bound,
-            ssl=self._tls,
-            ssl_handshake_timeout=limits.REQUEST_HEADER_SECONDS if self._tls else None,
-            backlog=limits.WORKER_CONNECTIONS,
-        )
+        close = await self._listen()
         self._restart_clock()
         listening()
         departure, seconds = await self._departure
-        server.close()
+        await close()
         await self._say_goodbye(departure, seconds)
         return departure
+
+    async def _listen(self) -> Callable[[], Awaitable[None]]:
+        """Accept connections; what is returned ends that."""
+        if self._tls is not None:
+            return TlsListener(self._bound, self._tls, self._knock).aclose
+        server = await self._loop.create_server(self._knock, sock=self._bound, backlog=limits.WORKER_CONNECTIONS)
+
+        async def close() -> None:
+            server.close()
+
+        return close
 
     def leave(self, code: int, reason: str, seconds: float = _LADDER_SECONDS) -> None:
         """Stop accepting, stop the runs, send their terminals, and go. `seconds`: for the runs to stop."""
