@@ -69,6 +69,9 @@ async def store(guardian: Guardian) -> AsyncIterator[Jobs]:
 
 @pytest.fixture
 def root(home: Path) -> Iterator[WorkspaceRoot]:
+    # Empty for each test: what another one made there would be in the way of this one's names.
+    shutil.rmtree(home / "project")
+    (home / "project").mkdir()
     root = WorkspaceRoot(str(home / "project"))
     yield root
     root.close()
