@@ -57,11 +57,12 @@ def read_input(notice: Callable[[str], None], descriptor: int = 0) -> str:
         try:
             ready, _, _ = select.select([descriptor], [], [], limits.CONSOLE_INPUT_NOTICE_SECONDS)
             if not ready:
-                if time.monotonic() > deadline:
-                    raise _usage("Nothing came on standard input for too long. Give it nothing: </dev/null")
+                # In this order: a machine that slept over the deadline must not give up before it has said a word.
                 if not said:
                     said = True
                     notice("Reading standard input to its end (</dev/null, if there is nothing to read).")
+                elif time.monotonic() > deadline:
+                    raise _usage("Nothing came on standard input for too long. Give it nothing: </dev/null")
                 continue
             chunk = os.read(descriptor, 64 * limits.KIB)
         except (OSError, ValueError):
