@@ -31,8 +31,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(optionalhook=True)  # mutants are tried without that plug-in
 def pytest_xdist_auto_num_workers() -> int:
-    """As many as there are cores: the servers and browsers that they start compute beside them."""
-    return max(2, os.cpu_count() or 1)
+    """One more than there are cores: a test often waits for a server or a browser that computes beside it."""
+    return (os.cpu_count() or 1) + 1
 
 
 @pytest.hookimpl(wrapper=True)
