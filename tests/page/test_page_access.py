@@ -43,7 +43,7 @@ async def test_axe_finds_nothing_on_a_session_with_everything_in_it(world: PageW
     """People who cannot see the page, or not well, could not use it."""
     client = await world.client()
     shown = await everything(world, client)
-    screen = await world.screen(address(client, shown.session_id), reduced_motion="reduce", **LOOKS[look])
+    screen = await world.screen(address(client, shown.session_id), **LOOKS[look])
     await expect(screen("permission-card")).to_be_visible()
     await screen.is_live()
     await is_accessible(screen)
@@ -62,7 +62,7 @@ async def test_axe_finds_nothing_on_the_other_screens(world: PageWorld, look: st
     await world.use("ls", {"path": "."})
     await world.answer("Seen.")
     await client.run_over(run_id)
-    screen = await world.screen("/", reduced_motion="reduce", **LOOKS[look])
+    screen = await world.screen("/", **LOOKS[look])
     await expect(screen("welcome")).to_be_visible()
     await is_accessible(screen)
     await screen.page.goto(f"{world.server.url}{address(client, session_id)}/run/{run_id}")

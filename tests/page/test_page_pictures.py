@@ -48,7 +48,7 @@ async def test_the_pictures_of_the_readme_can_be_made_from_the_page_as_it_is(wor
         await client.new_session(title)
     shown = await everything(world, client)
     for name, options in PICTURES.items():
-        screen = await world.screen(address(client, shown.session_id), reduced_motion="reduce", **options)
+        screen = await world.screen(address(client, shown.session_id), **options)
         await screen.is_live()
         await expect(screen("permission-card")).to_be_visible()
         await expect(screen("conversation").locator("table")).to_have_count(1)  # its Markdown has been drawn

@@ -1,7 +1,6 @@
 """A workspace with something in it to attack: a session whose run waits for a permission, one queued behind it, and a
 session whose run waits for the answer to a question."""
 
-import asyncio
 import json
 import uuid
 from collections.abc import Awaitable, Callable
@@ -91,12 +90,13 @@ class World:
 
     async def state(self) -> dict[str, Any]:
         """All that a request could have changed: equal before and after one that was refused."""
-        api = self.api
         paths = ("W", "W/sessions", "W/runs", "W/permissions", "W/permissions/skip", "W/questions")
-        seen = await asyncio.gather(*(api.call("GET", path) for path in paths))
-        # Those of this world alone: what another test opened may close in this very moment.
-        opened = [w for w in await api.ok("GET", "/v1/workspaces") if w["path"].startswith(str(self.directory))]
-        messages = await api.messages(self.ids["session_id"])
+        async with Api(self.server) as api:  # one connection for all of it, closed when it was seen
+            api.workspace_id = self.api.workspace_id
+            seen = [await api.call("GET", path) for path in paths]
+            # Those of this world alone: what another test opened may close in this very moment.
+            opened = [w for w in await api.ok("GET", "/v1/workspaces") if w["path"].startswith(str(self.directory))]
+            messages = await api.messages(self.ids["session_id"])
         tokens = (self.server.data_dir / "tokens.json").read_bytes()
         files = sorted(path.name for path in self.directory.iterdir())
         told = {"head": await self.head(), "seen": seen, "opened": opened, "messages": messages}

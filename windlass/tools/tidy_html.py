@@ -63,7 +63,8 @@ class _Tidier:
                 self.is_whole = len(self._page) - place <= limits.FETCH_HTML_CHARACTERS - self._size
                 self._text(self._page[place:])
                 break
-            self._text(self._page[place:start])
+            if start > place:
+                self._text(self._page[place:start])
             place = self._markup(start)
         while self._open:
             self._write(f"</{self._open.pop()}>")
