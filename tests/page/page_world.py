@@ -54,6 +54,14 @@ class PageWorld(World):
         for profile in self.profiles:
             await profile.close()
 
+    async def call(self) -> ModelCall:
+        """The next request to the model. When none comes, what stands on every page is said: a click may be lost."""
+        try:
+            return await super().call()
+        except TimeoutError as error:
+            shown = [line for profile in self.profiles for line in await profile.shown()]
+            raise TimeoutError("\n".join([str(error), *shown])) from None
+
     async def session(self, client: Client, title: str = "A conversation") -> str:
         """The address of a new session in the page."""
         return address(client, await client.new_session(title))

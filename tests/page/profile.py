@@ -15,6 +15,12 @@ from windlass.testing.server_process import Api, ServerProcess
 PATIENCE_MILLISECONDS = 15_000  # the longest a test waits for the page: four browsers may start on a full machine
 
 
+# What waits for a person on a page, with what the page notes on it: whether it was answered, and held back.
+_CARDS = """() => [...document.querySelectorAll("[data-testid$=-card]")].map(
+    (card) => JSON.stringify({...card.dataset, classes: card.className, says: card.innerText.slice(0, 300)}))"""
+_LATEST_REQUESTS = 12
+
+
 class Profile:
     """`tab()` opens the page in one more tab; `errors` is what went wrong so far."""
 
@@ -54,6 +60,14 @@ class Profile:
     def visits(self, origin: str) -> None:
         """This test goes to another site on purpose."""
         self._origins.add(origin)
+
+    async def shown(self) -> list[str]:
+        """What stands on the pages of this browser, and its latest requests: for a test that waited in vain."""
+        lines = [f"{page.url}: {card}" for page in self.context.pages for card in await page.evaluate(_CARDS)]
+        for request in self.requests[-_LATEST_REQUESTS:]:
+            answer = request.existing_response
+            lines.append(f"{request.method} {request.url}: {answer.status if answer else request.failure}")
+        return lines
 
     async def close(self) -> None:
         await self._contexts.give_back(self.context, self.server.url)
