@@ -38,8 +38,16 @@ def _find(listed: str, root: str) -> Entry | None:
         lines = block.split("\n")
         if lines[0] == f"worktree {root}":
             lock = next((line.removeprefix("locked ") for line in lines if line.startswith("locked ")), "")
-            return Entry(lock, is_missing=not os.path.isdir(root), has_git_file=os.path.lexists(f"{root}/.git"))
+            return Entry(lock, is_missing=not os.path.isdir(root), has_git_file=_has_git_file(root))
     return None
+
+
+def _has_git_file(root: str) -> bool:
+    """Git makes the file and then writes it: killed in between it leaves an empty one, which leads nowhere."""
+    try:
+        return os.lstat(f"{root}/.git").st_size > 0
+    except OSError:
+        return False
 
 
 async def is_checked_out(repository: Git, branch: str) -> bool:
