@@ -125,6 +125,17 @@ async def test_a_worktree_that_was_half_removed_is_not_taken_for_the_agents_dele
     assert await worktrees.settle(again) == Settled(BRANCH, 1, ("one",))
 
 
+async def test_a_worktree_whose_git_file_was_not_yet_written_is_made_anew(
+    worktrees: Worktrees, repository: Repository
+) -> None:
+    """Git makes the file before it writes it: killed in between, the agent's worktree could never be opened again."""
+    worktree = await opened(worktrees, repository)
+    repository.git("worktree", "lock", "--reason", "initializing", worktree.path)
+    (Path(worktree.path) / ".git").write_text("")
+    again = await opened(worktrees, repository)
+    assert repository.git("status", "--porcelain", at=again.path) == ""
+
+
 async def test_settling_goes_on_with_a_half_removed_worktree(worktrees: Worktrees, repository: Repository) -> None:
     """It would commit the half that is left."""
     worktree = await opened(worktrees, repository)
