@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from windlass.cli.safe_text import exact, prose, shortened
 
-EVERY_CHARACTER = [chr(code) for code in range(0x110000)]
+EVERY_CHARACTER = list(map(chr, range(0x110000)))
 
 
 def is_dangerous(character: str) -> bool:
