@@ -308,10 +308,13 @@ async def test_a_submodule_the_agent_filled_stays(worktrees: Worktrees, reposito
     assert (await worktrees.settle(worktree)).left_at == worktree.path
 
 
-async def test_a_worktree_the_user_locked_stays(worktrees: Worktrees, repository: Repository) -> None:
+@pytest.mark.parametrize("reason", [[], ["--reason", "I look at it"]])
+async def test_a_worktree_the_user_locked_stays(
+    worktrees: Worktrees, repository: Repository, reason: list[str]
+) -> None:
     """Somebody who says "do not remove this" would find it removed."""
     worktree = await opened(worktrees, repository.path)
-    repository.git("worktree", "lock", "--reason", "I look at it", worktree.path)
+    repository.git("worktree", "lock", *reason, worktree.path)
     repository.write({"one": "1"}, at=worktree.path)
     assert await worktrees.settle(worktree) == Settled(BRANCH, 1, ("one",), left_at=worktree.path)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.fleet.repositories import SESSION, Repository
+from windlass.fleet.worktree.worktree_entry import mark_committed
 from windlass.fleet.worktree.worktrees import Settled, Worktree, WorktreeError, Worktrees
 from windlass.guardian.handle import Guardian
 from windlass.guardian.process import GuardedProcess
@@ -38,7 +39,7 @@ async def opened(worktrees: Worktrees, repository: Repository) -> Worktree:
 
 # Every command of ours that changes something, in order.
 OPENING = ("worktree add", "reset", "worktree unlock")
-SETTLING = ("add", "write-tree", "commit-tree", "update-ref", "worktree lock", "worktree remove")
+SETTLING = ("add", "write-tree", "commit-tree", "update-ref", "worktree remove")
 
 
 class Interrupting:
@@ -134,6 +135,36 @@ async def test_a_worktree_whose_git_file_was_not_yet_written_is_made_anew(
     (Path(worktree.path) / ".git").write_text("")
     again = await opened(worktrees, repository)
     assert repository.git("status", "--porcelain", at=again.path) == ""
+
+
+async def test_a_server_killed_while_it_marks_a_worktree_leaves_no_lock(
+    worktrees: Worktrees, repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A lock without a reason looks like the user's: the worktree would stay for ever."""
+
+    def die(source: str, target: str) -> None:
+        raise KeyboardInterrupt(source, target)
+
+    worktree = await opened(worktrees, repository)
+    repository.write({"one": "1"}, at=worktree.path)
+    own_directory = repository.git("rev-parse", "--absolute-git-dir", at=worktree.path)
+    with monkeypatch.context() as context:
+        context.setattr(os, "replace", die)
+        with pytest.raises(KeyboardInterrupt):
+            await asyncio.to_thread(mark_committed, own_directory)
+    assert not os.access(f"{own_directory}/locked", os.F_OK)
+    assert await worktrees.settle(worktree) == Settled(BRANCH, 1, ("one",))
+    assert not os.access(own_directory, os.F_OK) and not os.access(worktree.path, os.F_OK)
+
+
+async def test_the_mark_is_read_by_git_as_a_lock(worktrees: Worktrees, repository: Repository) -> None:
+    """The next settle could not tell a worktree that is being removed from one that an agent emptied."""
+    worktree = await opened(worktrees, repository)
+    own_directory = repository.git("rev-parse", "--absolute-git-dir", at=worktree.path)
+    assert await asyncio.to_thread(mark_committed, own_directory)
+    listed = repository.git("worktree", "list", "--porcelain").split("\n")
+    assert "locked its work is committed, it is being removed" in listed
+    assert not await asyncio.to_thread(mark_committed, own_directory)
 
 
 async def test_settling_goes_on_with_a_half_removed_worktree(worktrees: Worktrees, repository: Repository) -> None:

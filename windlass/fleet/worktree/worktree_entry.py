@@ -56,12 +56,27 @@ async def is_checked_out(repository: Git, branch: str) -> bool:
     return f"branch refs/heads/{branch}" in listed.split("\n")
 
 
+def mark_committed(own_directory: str) -> bool:
+    """Lock it, as one that has nothing of an agent's in it; False if it is locked already, by the user.
+
+    `git worktree lock` makes the file and then writes it: killed in between it leaves a lock without a reason, which
+    looks like a user's, and the worktree would stay for ever. So the file comes whole or not at all.
+    """
+    lock = f"{own_directory}/locked"
+    if os.path.lexists(lock):
+        return False
+    draft = f"{lock}.windlass"  # one left by a server that was killed is written over, or goes with the directory
+    with open(draft, "w", encoding="ascii") as file:
+        file.write(f"{_REMOVING}\n")
+        file.flush()
+        os.fsync(file.fileno())  # or the machine's end, too, could leave the name without the words
+    os.replace(draft, lock)
+    return True
+
+
 async def remove(repository: Git, root: str, entry: Entry) -> None:
-    """Remove the directory and git's knowledge of it. Interrupted, it is an unfinished one; then remove it again."""
-    if not entry.is_missing:
-        if not entry.is_unfinished:
-            await repository.do("worktree", "lock", "--reason", _REMOVING, root)
-        if not entry.has_git_file:
-            await repository.do("worktree", "repair")  # removing was interrupted after this file, and git wants it
+    """Remove the directory and git's knowledge of it. It is an unfinished one, and stays so if this is interrupted."""
+    if not entry.is_missing and not entry.has_git_file:
+        await repository.do("worktree", "repair")  # removing was interrupted after this file, and git wants it
     # Not `prune`: it would also take what another agent's `worktree add` has only begun.
     await repository.do("worktree", "remove", "--force", "--force", root)

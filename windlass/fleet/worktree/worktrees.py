@@ -9,7 +9,7 @@ from pathlib import Path
 from windlass import limits
 from windlass.fleet.worktree.agent_work import commit_all, holds_repositories, read_changes, read_commit
 from windlass.fleet.worktree.git import Git, WorktreeError
-from windlass.fleet.worktree.worktree_entry import Entry, is_checked_out, read_entry, remove
+from windlass.fleet.worktree.worktree_entry import Entry, is_checked_out, mark_committed, read_entry, remove
 from windlass.wire.tools import Spawner
 
 _SESSION_ID = re.compile(r"ses_[0-9a-f]{32}")
@@ -148,6 +148,7 @@ class Worktrees:
             may_go = await commit_all(inside, worktree.branch, f"Work of agent {session_id}")
             changes = await read_changes(repository, worktree.base, worktree.branch)
             may_go = may_go and not await asyncio.to_thread(holds_repositories, root, own_directory, changes)
+            may_go = may_go and await asyncio.to_thread(_try_to_mark, own_directory)
         if entry is not None and may_go:
             may_go = await self._try_to_remove(repository, root, entry)
         return await _report(repository, worktree, left_at="" if may_go else root)
@@ -170,7 +171,7 @@ class Worktrees:
         try:
             await remove(repository, root, entry)
         except WorktreeError:
-            return False  # locked by the user, or a directory without the right to write: it stays, and is told
+            return False  # a directory without the right to write: it stays, and is told
         return True
 
 
@@ -200,6 +201,13 @@ async def _report(repository: Git, worktree: Worktree, left_at: str) -> Settled:
     changes = await read_changes(repository, worktree.base, worktree.branch)
     names = changes.files[: limits.WORKTREE_FILES]
     return Settled(worktree.branch, commits, names, changes.are_more or len(changes.files) > len(names), left_at)
+
+
+def _try_to_mark(own_directory: str) -> bool:
+    try:
+        return mark_committed(own_directory)
+    except OSError:
+        return False  # a full disk, a repository without the right to write: it stays, and is told
 
 
 def _remove_files(*paths: str) -> None:
