@@ -5,12 +5,14 @@ import contextlib
 import os
 import shutil
 import signal
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.fleet.repositories import SESSION, Repository
+from windlass import limits
 from windlass.fleet.worktree.worktree_entry import mark_committed
 from windlass.fleet.worktree.worktrees import Settled, Worktree, WorktreeError, Worktrees
 from windlass.guardian.handle import Guardian
@@ -135,6 +137,84 @@ async def test_a_worktree_whose_git_file_was_not_yet_written_is_made_anew(
     (Path(worktree.path) / ".git").write_text("")
     again = await opened(worktrees, repository)
     assert repository.git("status", "--porcelain", at=again.path) == ""
+
+
+# What git was seen to leave, killed at each call of `worktree add` and `worktree remove` that changes a file.
+HALF_ENTRIES = {
+    "made, HEAD not yet written": {"HEAD": "", "commondir": None, "index": None},
+    "made, commondir not yet written": {"commondir": "", "index": None},
+    "made, gitdir not yet written": {"gitdir": "", "HEAD": None, "commondir": None, "index": None},
+    "made, only locked": {"gitdir": None, "HEAD": None, "commondir": None, "index": None, "ORIG_HEAD": None},
+    "removed, gitdir gone": {"gitdir": None},
+}
+
+
+@pytest.mark.parametrize("half", HALF_ENTRIES.values(), ids=HALF_ENTRIES)
+@pytest.mark.parametrize("is_locked", [True, False])
+async def test_half_an_entry_of_git_is_no_hindrance(
+    worktrees: Worktrees, repository: Repository, half: dict[str, str | None], is_locked: bool
+) -> None:
+    """One kill of git at the wrong moment: the agent could never be opened again, or git would list no worktree."""
+    worktree = await opened(worktrees, repository)
+    own_directory = leave_half(repository, worktree.path, half, is_locked)
+    again = await opened(worktrees, repository)
+    assert repository.git("status", "--porcelain", at=again.path) == ""
+    assert await worktrees.settle(again) == Settled("")
+    assert repository.worktrees() == [str(repository.path)] and not os.access(own_directory, os.F_OK)
+
+
+@pytest.mark.parametrize("half", HALF_ENTRIES.values(), ids=HALF_ENTRIES)
+async def test_settling_takes_half_an_entry_away(
+    worktrees: Worktrees, repository: Repository, half: dict[str, str | None]
+) -> None:
+    """It would stay in the user's repository for ever, and the branch with it."""
+    worktree = await opened(worktrees, repository)
+    own_directory = leave_half(repository, worktree.path, half, is_locked=True)
+    assert await worktrees.settle(worktree) == Settled("")
+    assert repository.worktrees() == [str(repository.path)] and not os.access(own_directory, os.F_OK)
+    assert repository.branches() == ["main"]
+
+
+async def test_half_an_entry_beside_work_is_left_alone(worktrees: Worktrees, repository: Repository) -> None:
+    """An agent that breaks what git keeps would lose what it made."""
+    worktree = await opened(worktrees, repository)
+    own_directory = repository.git("rev-parse", "--absolute-git-dir", at=worktree.path)
+    repository.write({"HEAD": ""}, at=own_directory)
+    repository.write({"one": "1"}, at=worktree.path)
+    with pytest.raises(WorktreeError):
+        await worktrees.settle(worktree)
+    assert os.access(f"{worktree.path}/one", os.F_OK) and os.access(own_directory, os.F_OK)
+
+
+@pytest.mark.parametrize(
+    ("seconds_ago", "is_cleared"), [(limits.GIT_SECONDS + 5, True), (limits.GIT_SECONDS - 60, False)]
+)
+async def test_half_an_entry_of_another_agent_goes_when_nobody_can_be_at_it(
+    worktrees: Worktrees, repository: Repository, seconds_ago: float, is_cleared: bool
+) -> None:
+    """Git would list no worktree for anyone; or one that another process is just making would be taken from it."""
+    worktree = await opened(worktrees, repository)
+    own_directory = leave_half(repository, worktree.path, {"index": None, "gitdir": ""}, is_locked=True)
+    long_ago = time.time() - seconds_ago
+    os.utime(own_directory, (long_ago, long_ago))
+    assert await worktrees.open(str(repository.path), "ses_" + "1" * 32)
+    assert os.access(own_directory, os.F_OK) != is_cleared
+
+
+def leave_half(repository: Repository, path: str, half: dict[str, str | None], is_locked: bool) -> str:
+    """Make the entry so, and the directory empty but for git's file in it. Returns where the entry is."""
+    own_directory = repository.git("rev-parse", "--absolute-git-dir", at=path)
+    for name in ("README", ".gitignore", "source/code.py"):
+        os.unlink(f"{path}/{name}")
+    os.rmdir(f"{path}/source")
+    for name, content in half.items():
+        if content is None:
+            Path(own_directory, name).unlink(missing_ok=True)
+        else:
+            repository.write({name: content}, at=own_directory)
+    if is_locked:
+        repository.write({"locked": "added with --lock\n"}, at=own_directory)
+    return own_directory
 
 
 async def test_a_server_killed_while_it_marks_a_worktree_leaves_no_lock(

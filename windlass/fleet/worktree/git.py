@@ -13,7 +13,11 @@ from windlass.wire.tools import Process, Spawner
 
 _PIECE_BYTES = 64 * limits.KIB  # one read: the size of a pipe's buffer
 _END_SECONDS = limits.KILL_GRACE_SECONDS + 0.5  # the grace, and a moment for the force that follows it
-_COLLISIONS = ("cannot lock ref", "could not lock", ".lock': File exists", "unable to create directory for")
+# The last: `worktree list` met a worktree that another git is just making.
+_COLLISIONS = (
+    *("cannot lock ref", "could not lock", ".lock': File exists", "unable to create directory for"),
+    "/commondir: ",
+)
 
 
 class WorktreeError(OSError):

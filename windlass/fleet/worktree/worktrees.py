@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from windlass import limits
+from windlass.fleet.worktree import remains
 from windlass.fleet.worktree.agent_work import commit_all, holds_repositories, read_changes, read_commit
 from windlass.fleet.worktree.git import Git, WorktreeError
 from windlass.fleet.worktree.worktree_entry import Entry, is_checked_out, mark_committed, read_entry, remove
@@ -89,6 +90,7 @@ class Worktrees:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             # Left by a git that was killed. The branch is this agent's alone, so nobody holds it.
             _remove_files(f"{repository}/refs/heads/{branch}.lock")
+            remains.clear(repository, str(self._directory), branch.removeprefix("windlass/"))
         except OSError as error:
             raise WorktreeError(f"{error.filename} cannot be written: {error.strerror}") from None
 
