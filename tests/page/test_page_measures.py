@@ -1,7 +1,9 @@
 """How large things are on the page: nothing is as high as the window that is not the window, and one part scrolls."""
 
+import asyncio
+
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Route, expect
 
 from tests.page.page_world import PageWorld
 
@@ -10,6 +12,14 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 _SCROLLERS = """() => [...document.querySelectorAll("main *")].filter(
     (part) => part.scrollHeight > part.clientHeight && /auto|scroll/.test(getComputedStyle(part).overflowY)
 ).map((part) => part.className)"""
+
+# Where the button is whenever something on the page has changed, seen before the next frame is drawn.
+_WATCH_DENY = """() => {
+    const deny = document.querySelector("[data-testid=deny]");
+    window.places = [deny.getBoundingClientRect().top];
+    new MutationObserver(() => window.places.push(deny.getBoundingClientRect().top)).observe(
+        document.querySelector("main"), {childList: true, subtree: true});
+}"""
 
 
 async def test_what_a_command_of_ones_own_printed_stands_below_it_and_is_no_higher_than_it_needs(
@@ -36,6 +46,33 @@ async def test_a_long_conversation_scrolls_in_one_place(world: PageWorld) -> Non
     await call.end()
     await expect(screen("permission-card")).to_contain_text("two")  # its diff has words that only a screen reader hears
     assert await screen.page.evaluate(_SCROLLERS) == ["conversation-scroll"]
+    await screen("deny").click()
+    await world.answer("Not written.")
+    await screen.shows("Not written.")
+
+
+async def test_a_button_does_not_slip_away_when_text_above_it_is_rendered(world: PageWorld) -> None:
+    """A click that falls between two frames would hit what is not there on the screen, or be lost."""
+    may_render = asyncio.Event()
+
+    async def render_late(route: Route) -> None:
+        await may_render.wait()
+        await route.continue_()
+
+    screen = await world.screen(await world.session(await world.client()))
+    await screen.is_live()
+    await screen.page.route("**/v1/markdown", render_late)
+    await screen.prompt("Say much, and then write.")
+    call = await world.call()
+    await call.say("\n\n".join(f"# Chapter {number}\n\n- one\n- two" for number in range(20)))
+    await call.tool("write", {"file_path": "new.txt", "content": "one\ntwo\n"})
+    await call.end()
+    await expect(screen("permission-card")).to_contain_text("two")
+    await screen.page.evaluate(_WATCH_DENY)
+    may_render.set()
+    await expect(screen("conversation").get_by_role("heading", name="Chapter 19")).to_be_visible()
+    places = await screen.page.evaluate("window.places")
+    assert len(places) > 1 and max(places) - min(places) < 1
     await screen("deny").click()
     await world.answer("Not written.")
     await screen.shows("Not written.")

@@ -4,7 +4,7 @@
 import { agentsTree, changesAgents } from "./agents.js";
 import { cardKeeper, isBelow, sessionLink } from "./cards.js";
 import { h, fill } from "./dom.js";
-import { retryMarkdown } from "./markdown.js";
+import { retryMarkdown, whenPlaced } from "./markdown.js";
 import { threadView } from "./thread.js";
 import { timelineView } from "./timeline.js";
 import { todoList, todoSummary } from "./todos.js";
@@ -43,7 +43,8 @@ export function conversationView(app) {
   scroller.addEventListener("scroll", noteScroll, { passive: true });
   // Who opens a fold at the end wants to read it, and not to be carried away by what comes.
   scroller.addEventListener("click", (event) => event.target.closest("summary") && leaveEnd());
-  // Late changes of height: rendered Markdown, pictures, the window itself.
+  whenPlaced(keepEnd);
+  // Other late changes of height: pictures, the window itself.
   new ResizeObserver(keepEnd).observe(column);
   new ResizeObserver(keepEnd).observe(scroller);
   return { element, show, update, focusSearch: () => app.search() };

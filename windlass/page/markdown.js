@@ -18,6 +18,13 @@ let renderedCharacters = 0;
 let waiting = new Map(); // text -> the elements that want it, until the next frame
 let failed = new Map();
 let isScheduled = false;
+let afterPlacing = () => {};
+
+/** Have this called when texts that stood there plain were replaced, which changes their height. In the same moment: a
+ *  click that falls between two frames would otherwise hit what is not there on the screen. */
+export function whenPlaced(callback) {
+  afterPlacing = callback;
+}
 
 /** A text that does not change, as Markdown. Until the server has rendered it, it is readable as plain text. */
 export function markdownText(app, text) {
@@ -131,6 +138,7 @@ async function request(app, batch) {
       keep(text, html[index]);
       for (const element of batch.get(text)) place(element, html[index]);
     });
+    afterPlacing();
   } catch {
     // It stays plain text, which can be read; the connection's state is shown elsewhere.
     for (const [text, elements] of batch) if (failed.size < FAILED_TEXTS) failed.set(text, elements);
