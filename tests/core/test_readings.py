@@ -76,6 +76,8 @@ CLEAR = {
     "git -C a log": "git -C a log | git log",
     "/bin/ls a": "/bin/ls a | ls a",
     "ls ls; ls ls": "ls ls",
+    "ls >": "ls",
+    "ls 2>&": "ls",
 }
 
 UNCLEAR = {
@@ -100,6 +102,7 @@ UNCLEAR = {
     "python x": "python x",
     "bash x": "bash x | x",
     "env $A": "env $A | $A",
+    "env l? x": "env l? x | l? x | x",
     "A='cat <<X' ls": "cat | ls",
 }
 

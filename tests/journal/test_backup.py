@@ -99,6 +99,13 @@ def test_a_backup_is_private_and_one_file(at_rest: Path, tmp_path: Path) -> None
     assert stat.S_IMODE((directory / "copy.db").stat().st_mode) == 0o600
 
 
+def test_a_backup_needs_no_second_file_when_it_is_read(at_rest: Path, tmp_path: Path) -> None:
+    """Its newest part would be in a file beside it, which is lost when only one of them is carried away."""
+    change(at_rest, "PRAGMA journal_mode = WAL")
+    backup(at_rest, tmp_path / "copy.db")
+    assert rows(tmp_path / "copy.db", "PRAGMA journal_mode") == [("delete",)]
+
+
 def test_a_damaged_journal_is_noticed_when_it_is_backed_up(at_rest: Path, tmp_path: Path) -> None:
     """Good backups would be thrown away one by one for damaged ones."""
     content = bytearray(at_rest.read_bytes())

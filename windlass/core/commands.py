@@ -302,9 +302,7 @@ def _preface(words: Sequence[str]) -> int:
 
 def _attached(word: str) -> list[str]:
     """The value of a short option, which may stand in the same word and behind others: `-S'rm x'`, `-iS'rm x'`."""
-    if word[:1] != "-" or word[:2] == "--":
-        return []
-    letters = re.match(r"-[A-Za-z0-9]{0,8}", word)
+    letters = re.match(r"-[A-Za-z0-9]{0,8}", word)  # of `--long` the first dash, behind which there is nothing
     return [] if letters is None else [word[place:] for place in range(2, letters.end() + 1)]
 
 

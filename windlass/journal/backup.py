@@ -28,7 +28,7 @@ def backup(journal: Path, copy: Path) -> int:
     except BaseException as error:
         for path in (fresh, copy):
             with suppress(OSError):  # what is no file of ours stays; that must not keep the other one
-                path.unlink(missing_ok=True)
+                path.unlink()
         if isinstance(error, OSError):
             raise Invalid(f"{copy} cannot be written: {error.strerror}.") from None
         raise
@@ -49,7 +49,7 @@ def _copy(journal: Path, fresh: Path) -> None:
     try:
         with (
             closing(sqlite3.connect(f"{journal.absolute().as_uri()}?mode=ro", uri=True)) as source,
-            closing(sqlite3.connect(fresh, isolation_level=None)) as target,
+            closing(sqlite3.connect(fresh)) as target,
         ):
             source.backup(target)  # all pages in one step: one moment, however much is written meanwhile
             target.execute("PRAGMA journal_mode = DELETE")  # one file, with no other beside it that must not be lost
@@ -63,7 +63,7 @@ def _copy(journal: Path, fresh: Path) -> None:
 
 def _sync_directory(directory: Path) -> None:
     """A name is on disk only when its directory is."""
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:
