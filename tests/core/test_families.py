@@ -77,12 +77,12 @@ def test_tokens_of_every_member_count_and_those_of_others_do_not() -> None:
     families = Families()
     started(families, "root", "child")
     started(families, "another root", "another")
-    families.spend("root", 40)
-    families.spend("child", 59)
-    families.spend("another", 1_000)
+    families.spend("root", 40, 0.0)
+    families.spend("child", 59, 0.0)
+    families.spend("another", 1_000, 0.0)
     family = families.of("child")
     assert family is not None and families.overspent(family, 0.0) == ""
-    families.spend("child", 1)
+    families.spend("child", 1, 0.0)
     assert "used up their 100 tokens" in families.overspent(family, 0.0)
     with pytest.raises(TooMany, match="used up"):
         families.admit("root", 1, LIMITS, 0.0)
@@ -101,7 +101,7 @@ def test_a_root_that_ended_takes_its_family_along() -> None:
     """I19: families of runs that are over would pile up, and the next run of that id inherit what was spent."""
     families = Families()
     started(families, "root", "child")
-    families.spend("child", 1_000)
+    families.spend("child", 1_000, 0.0)
     families.ended("child")
     families.ended("root")
     assert families.of("root") is None

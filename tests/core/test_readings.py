@@ -128,12 +128,23 @@ def test_a_line_that_cannot_be_followed_says_so(line: str) -> None:
     assert reading.is_clear is False
 
 
+def nested(line: str) -> str:
+    """A command that runs this line."""
+    quoted = line.replace("\\", "\\\\").replace('"', '\\"')
+    return f'env -S "{quoted}"'
+
+
 def test_the_deepest_line_that_is_followed_is_followed_whole() -> None:
     """A32: a bound that is off by one would hide the last command, or refuse what people write."""
     depth = limits.COMMAND_DEPTH
     deep = read("(" * depth + "ls" + ")" * depth)
     assert (deep.commands, deep.is_clear) == ((("ls",),), True)
     assert not read("(" * (depth + 1) + "ls" + ")" * (depth + 1)).is_clear
+    inside = "ls"
+    for _ in range(depth):
+        inside = nested(inside)
+    assert read(inside).is_clear and ("ls",) in read(inside).commands
+    assert not read(nested(inside)).is_clear
     wide = read("ls" + " &>f a" * depth)
     assert wide.is_clear and not read("ls" + " &>f a" * (depth + 1)).is_clear
 

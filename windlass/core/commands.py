@@ -215,8 +215,6 @@ class _Reader:
         if self._ahead("}"):
             self._next()
             word.add("{}")  # what find and xargs replace
-        elif not word.is_there and self._line[self._at : self._at + 1] in (" ", "\t", "\n"):
-            word.add("{")
         else:
             word.compute("{")
 
@@ -268,8 +266,8 @@ class _Reader:
 
     def _look_into(self, words: Words, is_computed: bool) -> None:
         """Whichever word the inner command begins with; and every word that could be a command line itself."""
-        if len(words) > limits.COMMAND_PARTS or self._depth >= limits.COMMAND_DEPTH:
-            self.is_clear = False
+        if len(words) > limits.COMMAND_PARTS:
+            self.is_clear = False  # `_add` would say so too, after a copy of the rest for each of them
             return
         self.is_clear = self.is_clear and not is_computed
         for start in range(len(words)):

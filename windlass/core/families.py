@@ -106,7 +106,7 @@ class Families:
         family.total += 1
         self._members[run_id] = Member(run_id, session_id, parent_run, depth, family)
 
-    def spend(self, run_id: str, tokens: int, cost: float = 0.0) -> Family | None:
+    def spend(self, run_id: str, tokens: int, cost: float) -> Family | None:
         """Count what an agent (or the root) used; the family, if it has one."""
         family = self.of(run_id)
         if family is not None:
