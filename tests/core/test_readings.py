@@ -140,10 +140,10 @@ def test_the_deepest_line_that_is_followed_is_followed_whole() -> None:
     deep = read("(" * depth + "ls" + ")" * depth)
     assert (deep.commands, deep.is_clear) == ((("ls",),), True)
     assert not read("(" * (depth + 1) + "ls" + ")" * (depth + 1)).is_clear
-    inside = "ls"
+    inside = "ls x"
     for _ in range(depth):
         inside = nested(inside)
-    assert read(inside).is_clear and ("ls",) in read(inside).commands
+    assert read(inside).is_clear and ("ls", "x") in read(inside).commands
     assert not read(nested(inside)).is_clear
     wide = read("ls" + " &>f a" * depth)
     assert wide.is_clear and not read("ls" + " &>f a" * (depth + 1)).is_clear
