@@ -13,6 +13,7 @@ import pytest
 
 from tests.fleet.repositories import SESSION, Repository
 from windlass import limits
+from windlass.fleet.worktree import remains
 from windlass.fleet.worktree.worktree_entry import mark_committed
 from windlass.fleet.worktree.worktrees import Settled, Worktree, WorktreeError, Worktrees
 from windlass.guardian.handle import Guardian
@@ -146,17 +147,17 @@ HALF_ENTRIES = {
     "made, gitdir not yet written": {"gitdir": "", "HEAD": None, "commondir": None, "index": None},
     "made, only locked": {"gitdir": None, "HEAD": None, "commondir": None, "index": None, "ORIG_HEAD": None},
     "removed, gitdir gone": {"gitdir": None},
+    "removed, gitdir and lock gone": {"gitdir": None, "locked": None},
 }
 
 
 @pytest.mark.parametrize("half", HALF_ENTRIES.values(), ids=HALF_ENTRIES)
-@pytest.mark.parametrize("is_locked", [True, False])
 async def test_half_an_entry_of_git_is_no_hindrance(
-    worktrees: Worktrees, repository: Repository, half: dict[str, str | None], is_locked: bool
+    worktrees: Worktrees, repository: Repository, half: dict[str, str | None]
 ) -> None:
     """One kill of git at the wrong moment: the agent could never be opened again, or git would list no worktree."""
     worktree = await opened(worktrees, repository)
-    own_directory = leave_half(repository, worktree.path, half, is_locked)
+    own_directory = leave_half(repository, worktree.path, half)
     again = await opened(worktrees, repository)
     assert repository.git("status", "--porcelain", at=again.path) == ""
     assert await worktrees.settle(again) == Settled("")
@@ -169,7 +170,7 @@ async def test_settling_takes_half_an_entry_away(
 ) -> None:
     """It would stay in the user's repository for ever, and the branch with it."""
     worktree = await opened(worktrees, repository)
-    own_directory = leave_half(repository, worktree.path, half, is_locked=True)
+    own_directory = leave_half(repository, worktree.path, half)
     assert await worktrees.settle(worktree) == Settled("")
     assert repository.worktrees() == [str(repository.path)] and not os.access(own_directory, os.F_OK)
     assert repository.branches() == ["main"]
@@ -194,26 +195,65 @@ async def test_half_an_entry_of_another_agent_goes_when_nobody_can_be_at_it(
 ) -> None:
     """Git would list no worktree for anyone; or one that another process is just making would be taken from it."""
     worktree = await opened(worktrees, repository)
-    own_directory = leave_half(repository, worktree.path, {"index": None, "gitdir": ""}, is_locked=True)
+    own_directory = leave_half(repository, worktree.path, {"index": None, "gitdir": ""})
     long_ago = time.time() - seconds_ago
     os.utime(own_directory, (long_ago, long_ago))
     assert await worktrees.open(str(repository.path), "ses_" + "1" * 32)
     assert os.access(own_directory, os.F_OK) != is_cleared
 
 
-def leave_half(repository: Repository, path: str, half: dict[str, str | None], is_locked: bool) -> str:
+async def test_no_link_leads_the_clearing_out_of_the_repository(
+    worktrees: Worktrees, repository: Repository, tmp_path: Path
+) -> None:
+    """An agent may write in the repository: the server would remove for it what it may not remove itself."""
+    ours = tmp_path / "ours"
+    for name in (SESSION, "ses_" + "2" * 32):
+        (ours / name).mkdir(parents=True)
+    entries = repository.path / ".git" / "worktrees"
+    entries.symlink_to(ours)
+    remains.clear(str(repository.path / ".git"), str(tmp_path / "worktrees"), SESSION)
+    entries.unlink()
+    entries.mkdir()
+    (entries / SESSION).symlink_to(ours)
+    remains.clear(str(repository.path / ".git"), str(tmp_path / "worktrees"), SESSION)
+    assert sorted(os.listdir(ours)) == [SESSION, "ses_" + "2" * 32]
+
+
+@pytest.mark.parametrize("is_gits", [True, False])
+async def test_what_git_does_not_put_into_an_entry_is_left_alone(
+    repository: Repository, tmp_path: Path, is_gits: bool
+) -> None:
+    """Whatever else has such a name would be removed."""
+    name = "index.lock" if is_gits else "notes"
+    repository.write({f".git/worktrees/{SESSION}/{name}": "x"})
+    remains.clear(str(repository.path / ".git"), str(tmp_path / "worktrees"), SESSION)
+    assert (repository.path / ".git" / "worktrees" / SESSION).exists() != is_gits
+
+
+async def test_the_mark_is_not_written_through_a_link(
+    worktrees: Worktrees, repository: Repository, tmp_path: Path
+) -> None:
+    """An agent may write beside it: the server would write for it into what it may not write itself."""
+    precious = tmp_path / "precious"
+    precious.write_text("ours")
+    worktree = await opened(worktrees, repository)
+    own_directory = repository.git("rev-parse", "--absolute-git-dir", at=worktree.path)
+    os.symlink(precious, f"{own_directory}/locked.windlass")
+    assert await asyncio.to_thread(mark_committed, own_directory)
+    assert precious.read_text() == "ours"
+
+
+def leave_half(repository: Repository, path: str, half: dict[str, str | None]) -> str:
     """Make the entry so, and the directory empty but for git's file in it. Returns where the entry is."""
     own_directory = repository.git("rev-parse", "--absolute-git-dir", at=path)
     for name in ("README", ".gitignore", "source/code.py"):
         os.unlink(f"{path}/{name}")
     os.rmdir(f"{path}/source")
-    for name, content in half.items():
+    for name, content in {"locked": "added with --lock\n", **half}.items():
         if content is None:
             Path(own_directory, name).unlink(missing_ok=True)
         else:
             repository.write({name: content}, at=own_directory)
-    if is_locked:
-        repository.write({"locked": "added with --lock\n"}, at=own_directory)
     return own_directory
 
 
@@ -222,8 +262,8 @@ async def test_a_server_killed_while_it_marks_a_worktree_leaves_no_lock(
 ) -> None:
     """A lock without a reason looks like the user's: the worktree would stay for ever."""
 
-    def die(source: str, target: str) -> None:
-        raise KeyboardInterrupt(source, target)
+    def die(*names: str, **directories: int) -> None:
+        raise KeyboardInterrupt(names, directories)
 
     worktree = await opened(worktrees, repository)
     repository.write({"one": "1"}, at=worktree.path)

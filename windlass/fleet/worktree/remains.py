@@ -4,12 +4,14 @@ import os
 import re
 import shutil
 import time
+from contextlib import suppress
 
 from windlass import limits
 
 # Git makes each of these and then writes it. With no HEAD it calls the worktree none and will not remove it; with an
 # empty `commondir` it lists no worktree of the repository at all, the user's own among them.
 _NEEDED = ("gitdir", "HEAD", "commondir")
+_OTHERS = {"ORIG_HEAD", "index", "locked", "locked.windlass", "logs", "refs"}
 _SESSION_ID = re.compile(r"ses_[0-9a-f]{32}")
 
 
@@ -18,35 +20,41 @@ def clear(repository: str, directory: str, session_id: str) -> None:
 
     Git checks nothing out before its entry is whole, and takes the files away before the entry. So one that is not
     whole has no work of an agent's beside it; where there is some nevertheless, nothing is touched.
+
+    An agent may write in the repository, and not in what is ours. It could put a link where git keeps the entries, and
+    have us remove through it what it cannot: so no link is followed, and what git does not put there is left alone.
     """
-    for own in _entries(repository):
-        name = os.path.basename(own)
-        root = f"{directory}/{name}"
-        if not _is_whole(own) and (name == session_id or _is_old(own)) and _holds_nothing(root):
-            _unlink(f"{root}/.git")
-            shutil.rmtree(own, ignore_errors=True)  # what cannot be removed is met again by git, which says why
-
-
-def _entries(repository: str) -> list[str]:
     try:
-        return [entry.path for entry in os.scandir(f"{repository}/worktrees") if _SESSION_ID.fullmatch(entry.name)]
-    except FileNotFoundError:
-        return []  # there never was a worktree
-
-
-def _is_whole(own: str) -> bool:
-    try:
-        return all(os.lstat(f"{own}/{name}").st_size > 0 for name in _NEEDED)
+        entries = os.open(f"{repository}/worktrees", os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError:
-        return False
-
-
-def _is_old(own: str) -> bool:
-    """Longer ago than any git of ours may work on it."""
+        return  # there never was a worktree, or it is nothing of git's
     try:
-        return time.time() - os.lstat(own).st_mtime > limits.GIT_SECONDS
+        for name in filter(_SESSION_ID.fullmatch, os.listdir(entries)):
+            root = f"{directory}/{name}"
+            if _is_half(name, entries, may_be_new=name == session_id) and _holds_nothing(root):
+                with suppress(FileNotFoundError):
+                    os.unlink(f"{root}/.git")
+                shutil.rmtree(name, ignore_errors=True, dir_fd=entries)  # what stays is met by git, which says why
+    finally:
+        os.close(entries)
+
+
+def _is_half(name: str, entries: int, *, may_be_new: bool) -> bool:
+    """Whether git began or ended it; one that is new may be at work just now, longer than any git of ours may be."""
+    try:
+        own = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=entries)
     except OSError:
         return False  # just removed, by whoever it belongs to
+    try:
+        is_old = time.time() - os.fstat(own).st_mtime > limits.GIT_SECONDS
+        sizes = {part: os.stat(part, dir_fd=own, follow_symlinks=False).st_size for part in os.listdir(own)}
+    except OSError:
+        return False  # somebody is at it
+    finally:
+        os.close(own)
+    is_whole = all(sizes.get(part, 0) > 0 for part in _NEEDED)
+    is_gits = all(part in _NEEDED or part in _OTHERS or part.endswith(".lock") for part in sizes)
+    return not is_whole and is_gits and (is_old or may_be_new)
 
 
 def _holds_nothing(root: str) -> bool:
@@ -56,10 +64,3 @@ def _holds_nothing(root: str) -> bool:
         return True
     except OSError:
         return False
-
-
-def _unlink(path: str) -> None:
-    try:
-        os.unlink(path)
-    except FileNotFoundError:
-        pass

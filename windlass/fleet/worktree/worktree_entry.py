@@ -1,6 +1,7 @@
 """What git knows of one worktree, and taking it away."""
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 
 from windlass.fleet.worktree.git import Git
@@ -10,6 +11,7 @@ from windlass.fleet.worktree.git import Git
 _MAKING = "added with --lock"
 _MAKING_INSIDE_GIT = "initializing"
 _REMOVING = "its work is committed, it is being removed"
+_DRAFT = "locked.windlass"
 _UNFINISHED = {_MAKING, _MAKING_INSIDE_GIT, _REMOVING}
 
 
@@ -62,16 +64,23 @@ def mark_committed(own_directory: str) -> bool:
     `git worktree lock` makes the file and then writes it: killed in between it leaves a lock without a reason, which
     looks like a user's, and the worktree would stay for ever. So the file comes whole or not at all.
     """
-    lock = f"{own_directory}/locked"
-    if os.path.lexists(lock):
-        return False
-    draft = f"{lock}.windlass"  # one left by a server that was killed is written over, or goes with the directory
-    with open(draft, "w", encoding="ascii") as file:
-        file.write(f"{_REMOVING}\n")
-        file.flush()
-        os.fsync(file.fileno())  # or the machine's end, too, could leave the name without the words
-    os.replace(draft, lock)
-    return True
+    directory = os.open(own_directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        if "locked" in os.listdir(directory):
+            return False
+        with suppress(FileNotFoundError):
+            os.unlink(_DRAFT, dir_fd=directory)  # of a server that was killed
+        # An agent can write here: a link that it made would have us write into what it may not.
+        file = os.open(_DRAFT, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666, dir_fd=directory)
+        try:
+            os.write(file, f"{_REMOVING}\n".encode())
+            os.fsync(file)  # or the machine's end, too, could leave the name without the words
+        finally:
+            os.close(file)
+        os.replace(_DRAFT, "locked", src_dir_fd=directory, dst_dir_fd=directory)
+        return True
+    finally:
+        os.close(directory)
 
 
 async def remove(repository: Git, root: str, entry: Entry) -> None:
