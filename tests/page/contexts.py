@@ -15,6 +15,18 @@ addEventListener("securitypolicyviolation", (event) =>
 """
 
 
+# The latest presses: for a test that waits in vain for what a click should have done.
+_REMEMBER_PRESSES = """
+window.presses = [];
+for (const kind of ["pointerdown", "pointerup", "click"]) addEventListener(kind, (event) => {
+  const place = `${Math.round(event.clientX)},${Math.round(event.clientY)}`;
+  const name = event.target.closest?.("[data-testid]")?.dataset.testid ?? event.target.className;
+  window.presses.push(`${Math.round(event.timeStamp)} ms ${kind} at ${place} on ${event.target.nodeName} ${name}`);
+  window.presses.splice(0, window.presses.length - 9);
+}, true);
+"""
+
+
 class Contexts:
     """Those of one browser."""
 
@@ -27,7 +39,7 @@ class Contexts:
         """One that nobody has used; it is closed when it is given back."""
         # Without motion: nobody watches, and drawing sixty pictures a second of something that turns is not for free.
         context = await self.browser.new_context(**{"reduced_motion": "reduce", **options})
-        await context.add_init_script(_TELL_VIOLATIONS)
+        await context.add_init_script(_TELL_VIOLATIONS + _REMEMBER_PRESSES)
         return context
 
     async def lend(self) -> BrowserContext:

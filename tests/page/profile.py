@@ -64,6 +64,8 @@ class Profile:
     async def shown(self) -> list[str]:
         """What stands on the pages of this browser, and its latest requests: for a test that waited in vain."""
         lines = [f"{page.url}: {card}" for page in self.context.pages for card in await page.evaluate(_CARDS)]
+        for page in self.context.pages:
+            lines += await page.evaluate("window.presses ?? []")
         for request in self.requests[-_LATEST_REQUESTS:]:
             answer = request.existing_response
             lines.append(f"{request.method} {request.url}: {answer.status if answer else request.failure}")

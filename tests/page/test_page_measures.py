@@ -21,6 +21,11 @@ _WATCH_DENY = """() => {
         document.querySelector("main"), {childList: true, subtree: true});
 }"""
 
+_IS_OFF_THE_END = """() => {
+    const scroller = document.querySelector(".conversation-scroll");
+    return scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight > 20;
+}"""
+
 
 async def test_what_a_command_of_ones_own_printed_stands_below_it_and_is_no_higher_than_it_needs(
     world: PageWorld,
@@ -74,5 +79,32 @@ async def test_a_button_does_not_slip_away_when_text_above_it_is_rendered(world:
     places = await screen.page.evaluate("window.places")
     assert len(places) > 1 and max(places) - min(places) < 1
     await screen("deny").click()
+    await world.answer("Not written.")
+    await screen.shows("Not written.")
+
+
+async def test_nothing_moves_between_press_and_release(world: PageWorld) -> None:
+    """A button that is carried away under the finger is not clicked: the answer would be lost without a word."""
+    client = await world.client()
+    screen = await world.screen(await world.session(client))
+    await screen.is_live()
+    await screen.prompt("Say much, and then write.")
+    call = await world.call()
+    await call.say("\n\n".join(f"Paragraph {number}." for number in range(60)))
+    await call.tool("write", {"file_path": "new.txt", "content": "one\ntwo\n"})
+    await call.end()
+    await screen("deny").hover()  # where it is, and may be clicked
+    mouse = screen.page.mouse
+    await mouse.wheel(0, -40)  # near enough to the end to be carried along
+    await expect(screen("new-messages")).to_be_hidden()
+    await screen.page.wait_for_function(_IS_OFF_THE_END)
+    await screen("deny").hover()
+    await mouse.down()
+    place = await screen("deny").bounding_box()
+    await screen.page.set_viewport_size({"width": 1280, "height": 719})  # what else calls for the end to be kept
+    await client.new_session("Another")
+    await expect(screen("session-item").filter(has_text="Another")).to_be_visible()
+    assert await screen("deny").bounding_box() == place
+    await mouse.up()
     await world.answer("Not written.")
     await screen.shows("Not written.")

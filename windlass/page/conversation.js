@@ -35,6 +35,7 @@ export function conversationView(app) {
   let wantedMessage = ""; // to go to as soon as it is there
   let thread = null;
   let isAtEnd = true;
+  let isPressed = false; // a finger or a mouse's button is down on it
   let hasNews = false;
   let drawnMessages = 0;
   let hasFailed = false; // the session could not be loaded
@@ -43,6 +44,10 @@ export function conversationView(app) {
   scroller.addEventListener("scroll", noteScroll, { passive: true });
   // Who opens a fold at the end wants to read it, and not to be carried away by what comes.
   scroller.addEventListener("click", (event) => event.target.closest("summary") && leaveEnd());
+  // What moves between press and release is not clicked, and text that is being marked slips away.
+  scroller.addEventListener("pointerdown", (event) => (isPressed = event.button === 0), { passive: true });
+  for (const kind of ["pointerup", "pointercancel"]) addEventListener(kind, letGo, { capture: true, passive: true });
+  addEventListener("blur", letGo); // of the window: the release may be somebody else's then
   whenPlaced(keepEnd);
   // Other late changes of height: pictures, the window itself.
   new ResizeObserver(keepEnd).observe(column);
@@ -202,7 +207,14 @@ export function conversationView(app) {
     requestAnimationFrame(noteScroll); // if it still is the end after the fold has opened, it is followed again
   }
 
+  function letGo() {
+    if (!isPressed) return;
+    isPressed = false;
+    requestAnimationFrame(keepEnd); // after the click, which comes behind this
+  }
+
   function keepEnd() {
+    if (isPressed) return;
     if (isAtEnd && !wantedMessage) scroller.scrollTop = scroller.scrollHeight;
     else drawJump();
   }
