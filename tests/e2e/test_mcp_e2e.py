@@ -15,9 +15,10 @@ SERVERS = Path(__file__).parent.parent / "mcp"
 
 
 def section(directory: Path, *options: str, script: str = "plain_server.py", more: str = "") -> dict[str, str]:
-    """The part of the config that names the server `a`."""
+    """The part of the config that names the server `a`. A run waits for it for as long as a busy machine may need."""
     command = [sys.executable, str(SERVERS / script), str(directory), *options]
-    return {"mcp.a": f"command = {json.dumps(command)}\n{more}"}
+    patience = "" if "connect_timeout" in more else 'connect_timeout = "60s"\n'
+    return {"mcp.a": f"command = {json.dumps(command)}\n{patience}{more}"}
 
 
 def told_tools(request: dict[str, object]) -> set[str]:
@@ -37,7 +38,7 @@ async def test_a_run_calls_a_tool_of_an_mcp_server(
         assert await api.ok("GET", "W/mcp/states") == [{"name": "a", "state": "stopped", "error": "", "tool_count": 0}]
         async with api.stream() as stream:
             run_id = (await api.prompt(await api.new_session(), "go"))["run_id"]
-            call = await model.next_call(30)
+            call = await model.next_call(60)
             assert "mcp_a_who" in told_tools(call.request)
             await call.tool("mcp_a_who", {})
             await call.end()
