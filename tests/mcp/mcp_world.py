@@ -70,6 +70,7 @@ def plain(name: str, directory: Path, *options: str, **fields: Any) -> ServerSpe
 
 def real(name: str, directory: Path, *options: str, **fields: Any) -> ServerSpec:
     """A server written with the SDK."""
+    fields.setdefault("connect_seconds", 60.0)  # its library takes seconds to load on a busy machine
     return ServerSpec(name, (sys.executable, str(HERE / "a_server.py"), str(directory), *options), **fields)
 
 

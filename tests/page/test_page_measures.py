@@ -6,6 +6,7 @@ import pytest
 from playwright.async_api import Route, expect
 
 from tests.page.page_world import PageWorld
+from tests.page.screen import Screen
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -27,6 +28,15 @@ _IS_OFF_THE_END = """() => {
 }"""
 
 
+async def say_much_and_ask(world: PageWorld, screen: Screen, text: str) -> None:
+    """Have the model say this, and then ask to write a file."""
+    await screen.prompt("Say much, and then write.")
+    call = await world.call()
+    await call.say(text)
+    await call.tool("write", {"file_path": "new.txt", "content": "one\ntwo\n"})
+    await call.end()
+
+
 async def test_what_a_command_of_ones_own_printed_stands_below_it_and_is_no_higher_than_it_needs(
     world: PageWorld,
 ) -> None:
@@ -44,11 +54,7 @@ async def test_a_long_conversation_scrolls_in_one_place(world: PageWorld) -> Non
     """Two scrollbars would stand side by side, and the wheel would move now this and now that."""
     screen = await world.screen(await world.session(await world.client()))
     await screen.is_live()
-    await screen.prompt("Say much, and then write.")
-    call = await world.call()
-    await call.say("\n\n".join(f"Paragraph {number}." for number in range(60)))
-    await call.tool("write", {"file_path": "new.txt", "content": "one\ntwo\n"})
-    await call.end()
+    await say_much_and_ask(world, screen, "\n\n".join(f"Paragraph {number}." for number in range(60)))
     await expect(screen("permission-card")).to_contain_text("two")  # its diff has words that only a screen reader hears
     assert await screen.page.evaluate(_SCROLLERS) == ["conversation-scroll"]
     await screen("deny").click()
@@ -67,11 +73,7 @@ async def test_a_button_does_not_slip_away_when_text_above_it_is_rendered(world:
     screen = await world.screen(await world.session(await world.client()))
     await screen.is_live()
     await screen.page.route("**/v1/markdown", render_late)
-    await screen.prompt("Say much, and then write.")
-    call = await world.call()
-    await call.say("\n\n".join(f"# Chapter {number}\n\n- one\n- two" for number in range(20)))
-    await call.tool("write", {"file_path": "new.txt", "content": "one\ntwo\n"})
-    await call.end()
+    await say_much_and_ask(world, screen, "\n\n".join(f"# Chapter {number}\n\n- one\n- two" for number in range(20)))
     await expect(screen("permission-card")).to_contain_text("two")
     await screen.page.evaluate(_WATCH_DENY)
     may_render.set()
@@ -88,11 +90,7 @@ async def test_nothing_moves_between_press_and_release(world: PageWorld) -> None
     client = await world.client()
     screen = await world.screen(await world.session(client))
     await screen.is_live()
-    await screen.prompt("Say much, and then write.")
-    call = await world.call()
-    await call.say("\n\n".join(f"Paragraph {number}." for number in range(60)))
-    await call.tool("write", {"file_path": "new.txt", "content": "one\ntwo\n"})
-    await call.end()
+    await say_much_and_ask(world, screen, "\n\n".join(f"Paragraph {number}." for number in range(60)))
     await screen("deny").hover()  # where it is, and may be clicked
     mouse = screen.page.mouse
     await mouse.wheel(0, -40)  # near enough to the end to be carried along
