@@ -59,7 +59,9 @@ def test_one_that_works_may_be_given_more_although_no_more_may_start() -> None:
     families = Families()
     started(families, "root", "one")
     started(families, "root", "two")
-    families.admit("root", 1, LIMITS, 0.0, new_agent=False)
+    assert families.admit("root", 1, LIMITS, 0.0, new_agent=False) is families.of("root")
+    with pytest.raises(TooMany, match="2 agents are at work"):
+        families.admit("root", 1, LIMITS, 0.0)
 
 
 def test_the_total_counts_those_that_ended_too() -> None:

@@ -1,18 +1,17 @@
 """What a git that was killed left of a worktree where git itself can no longer take it away."""
 
 import os
-import re
 import shutil
 import time
 from contextlib import suppress
 
 from windlass import limits
+from windlass.fleet.worktree.worktree_entry import LOCK_DRAFT, SESSION_ID
 
 # Git makes each of these and then writes it. With no HEAD it calls the worktree none and will not remove it; with an
 # empty `commondir` it lists no worktree of the repository at all, the user's own among them.
 _NEEDED = ("gitdir", "HEAD", "commondir")
-_OTHERS = {"ORIG_HEAD", "index", "locked", "locked.windlass", "logs", "refs"}
-_SESSION_ID = re.compile(r"ses_[0-9a-f]{32}")
+_OTHERS = {"ORIG_HEAD", "index", "locked", LOCK_DRAFT, "logs", "refs"}
 
 
 def clear(repository: str, directory: str, session_id: str) -> None:
@@ -29,7 +28,7 @@ def clear(repository: str, directory: str, session_id: str) -> None:
     except OSError:
         return  # there never was a worktree, or it is nothing of git's
     try:
-        for name in filter(_SESSION_ID.fullmatch, os.listdir(entries)):
+        for name in filter(SESSION_ID.fullmatch, os.listdir(entries)):
             root = f"{directory}/{name}"
             if _is_half(name, entries, may_be_new=name == session_id) and _holds_nothing(root):
                 with suppress(FileNotFoundError):
@@ -40,7 +39,7 @@ def clear(repository: str, directory: str, session_id: str) -> None:
 
 
 def _is_half(name: str, entries: int, *, may_be_new: bool) -> bool:
-    """Whether git began or ended it; one that is new may be at work just now, longer than any git of ours may be."""
+    """Whether a git that is gone left half of it. At another agent's that is new, a git may be at work just now."""
     try:
         own = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=entries)
     except OSError:

@@ -1,17 +1,20 @@
 """What git knows of one worktree, and taking it away."""
 
 import os
+import re
 from contextlib import suppress
 from dataclasses import dataclass
 
 from windlass.fleet.worktree.git import Git
+
+SESSION_ID = re.compile(r"ses_[0-9a-f]{32}")  # git's own directory for a worktree has its agent's id as its name
+LOCK_DRAFT = "locked.windlass"  # beside git's files, for a moment
 
 # Why a worktree is locked while it is being made or removed. Whoever finds one of these knows that it was not finished:
 # its files are not what the agent left, and committing them would commit the loss of half of them.
 _MAKING = "added with --lock"
 _MAKING_INSIDE_GIT = "initializing"
 _REMOVING = "its work is committed, it is being removed"
-_DRAFT = "locked.windlass"
 _UNFINISHED = {_MAKING, _MAKING_INSIDE_GIT, _REMOVING}
 
 
@@ -69,15 +72,15 @@ def mark_committed(own_directory: str) -> bool:
         if "locked" in os.listdir(directory):
             return False
         with suppress(FileNotFoundError):
-            os.unlink(_DRAFT, dir_fd=directory)  # of a server that was killed
+            os.unlink(LOCK_DRAFT, dir_fd=directory)  # of a server that was killed
         # An agent can write here: a link that it made would have us write into what it may not.
-        file = os.open(_DRAFT, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666, dir_fd=directory)
+        file = os.open(LOCK_DRAFT, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666, dir_fd=directory)
         try:
             os.write(file, f"{_REMOVING}\n".encode())
             os.fsync(file)  # or the machine's end, too, could leave the name without the words
         finally:
             os.close(file)
-        os.replace(_DRAFT, "locked", src_dir_fd=directory, dst_dir_fd=directory)
+        os.replace(LOCK_DRAFT, "locked", src_dir_fd=directory, dst_dir_fd=directory)
         return True
     finally:
         os.close(directory)

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,10 +9,15 @@ from windlass import limits
 from windlass.fleet.worktree import remains
 from windlass.fleet.worktree.agent_work import commit_all, holds_repositories, read_changes, read_commit
 from windlass.fleet.worktree.git import Git, WorktreeError
-from windlass.fleet.worktree.worktree_entry import Entry, is_checked_out, mark_committed, read_entry, remove
+from windlass.fleet.worktree.worktree_entry import (
+    SESSION_ID,
+    Entry,
+    is_checked_out,
+    mark_committed,
+    read_entry,
+    remove,
+)
 from windlass.wire.tools import Spawner
-
-_SESSION_ID = re.compile(r"ses_[0-9a-f]{32}")
 
 __all__ = ["Settled", "Worktree", "WorktreeError", "Worktrees"]
 
@@ -81,7 +85,7 @@ class Worktrees:
         return Worktree(path, branch, base, workspace.repository)
 
     def _root(self, session_id: str) -> str:
-        if _SESSION_ID.fullmatch(session_id) is None:
+        if SESSION_ID.fullmatch(session_id) is None:
             raise WorktreeError(f"{session_id[:100]!r} is not a session's id (ses_ and 32 hexadecimal digits)")
         return str(self._directory / session_id)
 
