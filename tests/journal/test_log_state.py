@@ -171,7 +171,7 @@ async def test_text_that_waits_for_a_checkpoint_is_not_kept_once_its_message_is_
 
 async def test_in_a_flood_text_is_shown_at_its_own_pace(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every token would be an event of its own for every reader."""
-    # Both: one event alone asks for less than a millisecond, which is over before a busy machine comes to the first token.
+    # Both: one event alone asks for a millisecond, which is over before a busy machine comes to the first token.
     monkeypatch.setattr("windlass.limits.DELTA_FLUSH_SECONDS_PER_EVENT", 3600.0)
     monkeypatch.setattr("windlass.limits.DELTA_FLUSH_SECONDS", 3600.0)
     await log.durable(log.append([message_fact()]))

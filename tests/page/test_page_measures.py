@@ -30,6 +30,31 @@ _LEAVE_THE_END = """() => {
     scroller.scrollTop = scroller.scrollHeight - scroller.clientHeight - 40;
 }"""
 
+# Something below gets higher, and the page hears of an earlier scrolling before it can follow.
+_GROW = """() => {
+    const more = document.createElement("div");
+    more.style.height = "300px";
+    document.querySelector(".conversation-scroll .column").append(more);
+    document.querySelector(".conversation-scroll").dispatchEvent(new Event("scroll"));
+}"""
+
+# Nothing has changed its height for twenty frames: all text is rendered.
+_STILL = """() => new Promise((still) => {
+    const scroller = document.querySelector(".conversation-scroll");
+    let height = 0, frames = 0;
+    const look = () => {
+        frames = scroller.scrollHeight === height ? frames + 1 : 0;
+        height = scroller.scrollHeight;
+        if (frames < 20) requestAnimationFrame(look); else still();
+    };
+    look();
+})"""
+
+_IS_AT_END = """() => {
+    const scroller = document.querySelector(".conversation-scroll");
+    return scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < 2;
+}"""
+
 
 async def say_much_and_ask(world: PageWorld, screen: Screen, text: str) -> None:
     """Have the model say this, and then ask to write a file."""
@@ -105,5 +130,40 @@ async def test_nothing_moves_between_press_and_release(world: PageWorld) -> None
     await expect(screen("session-item").filter(has_text="Another")).to_be_visible()
     assert await screen("deny").bounding_box() == place
     await mouse.up()
+    await world.answer("Not written.")
+    await screen.shows("Not written.")
+
+
+async def test_no_button_appears_under_a_finger_that_is_down(world: PageWorld) -> None:
+    """It would take the release: neither what was pressed nor it itself is clicked, and the answer is lost."""
+    screen = await world.screen(await world.session(await world.client()))
+    await screen.is_live()
+    await say_much_and_ask(world, screen, "\n\n".join(f"Paragraph {number}." for number in range(60)))
+    await screen("deny").hover()
+    await screen.page.mouse.down()
+    await screen.page.evaluate(_GROW)
+    await screen.page.evaluate("() => (document.querySelector('.conversation-scroll').scrollTop -= 100)")
+    await screen.page.evaluate(_STILL)
+    await expect(screen("new-messages")).to_be_hidden()
+    await screen.page.evaluate("() => (document.querySelector('.conversation-scroll').scrollTop += 100)")
+    await screen.page.mouse.up()
+    await world.answer("Not written.")
+    await screen.shows("Not written.")
+
+
+async def test_what_grows_below_is_followed_though_the_page_hears_of_an_earlier_scrolling_first(
+    world: PageWorld,
+) -> None:
+    """Nobody scrolled, and yet the newest words would come out of sight."""
+    screen = await world.screen(await world.session(await world.client()))
+    await screen.is_live()
+    await say_much_and_ask(world, screen, "\n\n".join(f"Paragraph {number}." for number in range(60)))
+    await expect(screen("permission-card")).to_contain_text("two")
+    await screen.page.evaluate(_STILL)
+    await screen.page.wait_for_function(_IS_AT_END)
+    await screen.page.evaluate(_GROW)
+    await screen.page.wait_for_function(_IS_AT_END)
+    await expect(screen("new-messages")).to_be_hidden()
+    await screen("deny").click()
     await world.answer("Not written.")
     await screen.shows("Not written.")

@@ -35,6 +35,7 @@ export function conversationView(app) {
   let wantedMessage = ""; // to go to as soon as it is there
   let thread = null;
   let isAtEnd = true;
+  let lastTop = 0; // where it was scrolled to when we last looked
   let isPressed = false; // a finger or a mouse's button is down on it
   let hasNews = false;
   let drawnMessages = 0;
@@ -197,9 +198,17 @@ export function conversationView(app) {
 
   function noteScroll() {
     const left = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight;
-    isAtEnd = left < NEAR_END_PIXELS;
+    if (left < NEAR_END_PIXELS) isAtEnd = true;
+    // Only who went up has left the end: what grew below since we scrolled there is still to be followed.
+    else if (scroller.scrollTop < lastTop) isAtEnd = false;
+    lastTop = scroller.scrollTop;
     if (isAtEnd) hasNews = false;
     drawJump();
+  }
+
+  function scrollToEnd() {
+    scroller.scrollTop = scroller.scrollHeight;
+    lastTop = scroller.scrollTop;
   }
 
   function leaveEnd() {
@@ -210,19 +219,23 @@ export function conversationView(app) {
   function letGo() {
     if (!isPressed) return;
     isPressed = false;
-    requestAnimationFrame(keepEnd); // after the click, which comes behind this
+    // After the click, which comes behind this.
+    requestAnimationFrame(() => {
+      showTallCard();
+      keepEnd();
+    });
   }
 
   function keepEnd() {
     if (isPressed) return;
-    if (isAtEnd && !wantedMessage) scroller.scrollTop = scroller.scrollHeight;
+    if (isAtEnd && !wantedMessage) scrollToEnd();
     else drawJump();
   }
 
   /** A card that is longer than the page is read from its beginning. Once: after that people scroll by themselves. */
   function showTallCard() {
     const card = column.querySelector(".card:not([data-seen])");
-    if (!card) return;
+    if (!card || isPressed) return;
     card.dataset.seen = "yes";
     if (!isAtEnd || card.offsetHeight < scroller.clientHeight) return;
     isAtEnd = false;
@@ -230,6 +243,7 @@ export function conversationView(app) {
   }
 
   function drawJump() {
+    if (isPressed && jump.hidden) return; // it would come under the finger, and take the release
     jump.hidden = isAtEnd;
     const text = hasNews ? "↓ New messages" : "↓ To the end";
     if (jump.textContent !== text) jump.textContent = text;
@@ -240,7 +254,7 @@ export function conversationView(app) {
     hasNews = false;
     wantedMessage = "";
     thread?.latest();
-    scroller.scrollTop = scroller.scrollHeight;
+    scrollToEnd();
     drawJump();
     scroller.focus({ preventScroll: true }); // the button is gone now
   }
