@@ -134,7 +134,8 @@ class Server:
 
     @contextlib.asynccontextmanager
     async def _guardian(self) -> AsyncIterator[Guardian]:
-        guardian = await Guardian.start()
+        # Its process is started with the first command: a server that runs none needs none, and nobody waits for it.
+        guardian = Guardian()
         try:
             yield guardian
         finally:

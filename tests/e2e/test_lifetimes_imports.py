@@ -1,11 +1,12 @@
-"""What a server loads when it starts: nothing that only some of its work needs."""
+"""What a server loads and starts when it starts: nothing that only some of its work needs."""
 
 import re
 from pathlib import Path
 
 import pytest
 
-from windlass.testing.server_process import ServerProcess
+from windlass.testing.processes import descendants
+from windlass.testing.server_process import Api, ServerProcess, until
 
 _IMPORTED = re.compile(r"^import time: .*\|\s*([\w.]+)$", re.MULTILINE)
 # Of the client side, of development, of a framework's corners, of a first tool call, of a first look at the page: each
@@ -43,3 +44,15 @@ async def test_what_is_not_needed_at_the_start_is_not_imported(imported: set[str
     """A server that nobody uses yet would take a second to start and more memory than many a laptop app."""
     assert {"litestar", "uvloop", "windlass.app", "windlass.engine.workspace"} <= imported  # the list is a real one
     assert imported & _NOT_NEEDED == set()
+
+
+async def test_a_server_that_runs_no_command_is_one_process(tmp_path: Path) -> None:
+    """Everyone would wait for a guardian at the start, and pay for it, though it has nothing to guard."""
+    project = tmp_path / "project"
+    project.mkdir()
+    async with ServerProcess(tmp_path / "server") as server, Api(server) as api:
+        await api.open(project)
+        session = await api.new_session()
+        assert descendants(server.pid) == set()
+        await api.ok("POST", f"W/agent/sessions/{session}/shell", {"command": "true"})
+        await until(lambda: len(descendants(server.pid)) == 1, "the guardian is there, and the command's keeper is gone")
