@@ -297,7 +297,10 @@ async def test_what_a_command_leaves_behind_ends_with_it(guardian: Guardian) -> 
 
 async def test_last_words_of_what_is_just_ending_are_heard(guardian: Guardian) -> None:
     """The output of `tee >(wc -l)` would be cut off at random."""
-    _, output = await run(guardian, "(sleep 0.03; echo last) & echo first")
+    # A hundredth of a second after the command is certainly over, without a program to start: on a busy machine that
+    # and a longer sleep took all of the grace.
+    speaking = "while kill -0 $$ 2>/dev/null; do :; done; read -t 0.01 <&3; echo last"
+    _, output = await run(guardian, f"exec 3<> <(:); ({speaking}) & echo first")
     assert output == "first\nlast\n"
 
 
