@@ -7,28 +7,32 @@ ROUNDS ?= 50
 MESSAGES ?= 10000
 SHARE ?= 0.1
 RUNS ?= 30
+TESTS ?= --page sample
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 # The tests start hundreds of processes: compiled modules are kept, or each of them would compile everything anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup run test check shuffle sim crash mutants bench docs lock clean
+.PHONY: setup run test page check shuffle sim crash mutants bench docs lock clean
 
 run: .venv/.runtime  ## start the server: SQLite, a key from the environment or the built-in demo
 	$(BIN)/windlass serve
 
 setup: .venv/.dev  ## make .venv with .venv/bin/windlass, and what tests need
 
-test: check  ## everything that must hold: checks, unit tests, real servers, 300 simulated schedules
-	$(BIN)/python -m pytest -n auto --dist worksteal
+test: check  ## what must hold: checks, unit tests, real servers, 300 simulated schedules, a sample of the page's tests
+	$(BIN)/python -m pytest -n auto --dist worksteal --page sample
+
+page: .venv/.dev  ## every test of the page, in a real browser, about a minute and a half
+	$(BIN)/python -m pytest -n auto --dist worksteal tests/page
 
 check: .venv/.dev  ## style and types, under a minute
 	$(BIN)/ruff check windlass tests bench examples
 	$(BIN)/ruff format --check --quiet windlass tests bench examples
 	$(BIN)/mypy -p windlass -p bench
 
-shuffle: .venv/.dev  ## the suite RUNS times, each time in another order; says which orders failed
-	$(BIN)/python -m tests.shuffle --runs $(RUNS)
+shuffle: .venv/.dev  ## the tests of `make test` RUNS times, each time in another order; says which orders failed
+	$(BIN)/python -m tests.shuffle --runs $(RUNS) -- $(TESTS)
 
 sim: .venv/.dev  ## SEEDS=n schedules over the real engine in virtual time
 	$(BIN)/python -m windlass.testing.sim --seeds $(SEEDS)

@@ -25,6 +25,12 @@ _left_on_loop = pytest.StashKey[list[str]]()
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--shuffle", metavar="SEED", help="run the tests in the order that this seed gives")
     parser.addoption(
+        "--page",
+        choices=("all", "sample"),
+        default="all",
+        help="how many of the tests of the page: a browser computes a fifth of what all other tests do",
+    )
+    parser.addoption(
         "--no-programs", action="store_true", help="these tests start no program of ours: load none for them"
     )
 

@@ -1,4 +1,7 @@
-"""One browser and one server for all tests of the page in this process; each has its own directory and profiles."""
+"""One browser and one server for all tests of the page in this process; each has its own directory and profiles.
+
+`make page` runs them all; `make test` takes the modules of a sample, so that it stays short.
+"""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
@@ -17,14 +20,21 @@ if TYPE_CHECKING:
     from tests.page.page_world import PageWorld
 
 _HERE = Path(__file__).parent
+# What a session needs, what must never break unnoticed, and every module of the page's own code.
+_SAMPLE = {"test_page_session", "test_page_sign_in", "test_page_foreign", "test_page_modules"}
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Without a browser every test here is skipped, and counted, with the one reason."""
     reason = browser.missing()
-    for item in items:
-        if reason and _HERE in item.path.parents:
+    ours = [item for item in items if _HERE in item.path.parents]
+    if reason:
+        for item in ours:
             item.add_marker(pytest.mark.skip(reason=reason))
+    if config.getoption("--page") == "sample":
+        left_out = {item for item in ours if item.path.stem not in _SAMPLE}
+        config.hook.pytest_deselected(items=list(left_out))
+        items[:] = [item for item in items if item not in left_out]
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
