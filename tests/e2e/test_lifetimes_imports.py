@@ -55,4 +55,4 @@ async def test_a_server_that_runs_no_command_is_one_process(tmp_path: Path) -> N
         session = await api.new_session()
         assert descendants(server.pid) == set()
         await api.ok("POST", f"W/agent/sessions/{session}/shell", {"command": "true"})
-        await until(lambda: len(descendants(server.pid)) == 1, "the guardian is there, and the command's keeper is gone")
+        await until(lambda: len(descendants(server.pid)) == 1, "only the guardian is left")
