@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import re
 import signal
 import time
 from asyncio.subprocess import DEVNULL, PIPE
@@ -26,7 +27,9 @@ async def test_of_servers_that_start_at_the_same_moment_exactly_one_serves(tmp_p
         ready = [server for server in started if isinstance(server, ServerProcess)]
         refused = [str(server) for server in started if isinstance(server, AssertionError)]
         assert (len(ready), len(refused)) == (1, 3)
-        assert all(f"(process {ready[0].pid}) already uses" in refusal for refusal in refused), refused
+        # "unknown" to one that came before the holder of the lock had said who it is (tests/journal/test_lock.py).
+        told = re.compile(rf"\(process ({ready[0].pid}|unknown)\) already uses")
+        assert all(told.search(refusal) for refusal in refused), refused
         async with Api(ready[0]) as api:
             await api.ok("GET", "/v1/version")
     finally:
