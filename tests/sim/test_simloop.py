@@ -94,7 +94,7 @@ def test_an_hour_of_sleep_takes_no_time() -> None:
 
     began = time.monotonic()
     assert run(main, 0)[0] == 3600
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 60
 
 
 @pytest.mark.parametrize(("delay", "rounded"), [(0.001, 0.01), (0.01, 0.01), (0.011, 0.02), (0.1 + 0.2, 0.3)])

@@ -152,6 +152,6 @@ def test_the_ask_names_the_directory(root: WorkspaceRoot, workspace: Path) -> No
 @pytest.mark.parametrize("pattern", ["{" * 900 + "{a,b}" * 6, "{a," * 330, "{" * 400 + "," * 90 + "}" * 400])
 def test_braces_take_no_time(pattern: str) -> None:
     """A32: patterns are read in a thread of the server; a few such calls at once would stop every other one."""
-    began = time.monotonic()
+    began = time.thread_time()
     GlobPattern(pattern)
-    assert time.monotonic() - began < 2.0  # it was over 8 seconds
+    assert time.thread_time() - began < 2.0  # it was over 8 seconds

@@ -55,7 +55,7 @@ async def test_a_hostile_pattern_is_ended_and_the_loop_stays_free(
         longest, last = max(longest, time.monotonic() - last), time.monotonic()
     with pytest.raises(ToolError, match="took longer than 1 s"):
         await search
-    assert longest < 0.5
+    assert longest < 0.9  # held up by the search, it would be a second
     assert list(searching(hostile)) == []
 
 
@@ -70,7 +70,7 @@ def test_a_cancel_ends_the_search_at_once(root: WorkspaceRoot, hostile: Path, lo
         began = time.monotonic()
         with pytest.raises(asyncio.CancelledError):
             await search
-        assert time.monotonic() - began < 1.0
+        assert time.monotonic() - began < limits.SEARCH_SECONDS / 2
         return list(searching(hostile))
 
     factory = uvloop.new_event_loop if loop == "uvloop" else asyncio.new_event_loop

@@ -84,9 +84,9 @@ def test_a_diff_of_a_huge_change_is_bounded_in_size_and_time() -> None:
     """A plan is made on the event loop: a slow comparison would freeze every client."""
     before = "".join(f"{number % 7}\n" for number in range(200_000))
     after = "".join(f"{number % 5}\n" for number in range(200_000))
-    began = time.monotonic()
+    began = time.thread_time()  # what it computes, however little of the machine it gets
     text = diff("a", before, after)
-    assert (len(text) < limits.DIFF_CHARACTERS + 100, time.monotonic() - began < 2.0) == (True, True)
+    assert (len(text) < limits.DIFF_CHARACTERS + 100, time.thread_time() - began < 2.0) == (True, True)
 
 
 def test_a_missing_newline_at_the_end_is_shown() -> None:
