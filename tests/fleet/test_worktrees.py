@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -348,3 +349,34 @@ async def test_eight_agents_at_once_in_one_repository(worktrees: Worktrees, repo
     settled = await asyncio.gather(*(work(number) for number in range(8)))
     assert settled == [Settled(f"windlass/ses_{n:032x}", 1, (f"file{n}",)) for n in range(8)]
     assert repository.worktrees() == [str(repository.path)]
+
+
+# Another worktree is half made while git adds ours for the first time: git fails, and has made the branch already.
+_MEETS_ANOTHER = """#!/bin/sh
+case " $* " in *" worktree add "*)
+  if [ ! -e "{met}" ]; then
+    mkdir "{other}"
+    echo /nowhere/.git > "{other}/gitdir"; echo ref: refs/heads/other > "{other}/HEAD"; : > "{other}/commondir"
+    "{git}" "$@"; code=$?
+    rm "{other}"/*; mv "{other}" "{met}"; exit $code
+  fi;;
+esac
+exec "{git}" "$@"
+"""
+
+
+async def test_a_worktree_that_is_added_beside_a_half_made_one_is_added_again(
+    guardian: Guardian, repository: Repository, tmp_path: Path
+) -> None:
+    """The second try would find the branch that the first one left, and the agent could not start."""
+    met = tmp_path / "met"
+    other = repository.path / ".git/worktrees/other"
+    other.parent.mkdir()
+    shim = tmp_path / "bin/git"
+    shim.parent.mkdir()
+    shim.write_text(_MEETS_ANOTHER.format(git=shutil.which("git"), other=other, met=met))
+    shim.chmod(0o700)
+    environment = {**repository.environment, "PATH": f"{shim.parent}:{repository.environment['PATH']}"}
+    worktree = await opened(Worktrees(guardian, tmp_path / "worktrees", environment), repository.path)
+    assert met.exists()
+    assert repository.git("status", "--porcelain", "--branch", at=worktree.path) == f"## {BRANCH}"

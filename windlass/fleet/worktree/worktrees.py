@@ -121,10 +121,12 @@ class Worktrees:
             await remove(repository, root, entry)
         elif not await asyncio.to_thread(_is_free, root):
             raise WorktreeError(f"{root} is in the way: no worktree of {repository.directory}. Move it elsewhere.")
-        exists = await read_commit(repository, f"refs/heads/{branch}")
-        start = [root, branch] if exists else ["-b", branch, "--no-track", root, head]
+        if not await read_commit(repository, f"refs/heads/{branch}"):
+            # Not by `worktree add -b`: when that meets another git it has made the branch and not the worktree, and the
+            # same command, tried again, is refused because of the branch.
+            await repository.do("update-ref", "-m", "branch: for an agent", f"refs/heads/{branch}", head, "")
         # Without files at first: only in the worktree is it known which filters apply there.
-        await repository.do("worktree", "add", "--quiet", "--no-checkout", "--lock", *start)
+        await repository.do("worktree", "add", "--quiet", "--no-checkout", "--lock", root, branch)
         inside = await self._git.at(root).without_its_programs()
         await inside.do("reset", "--hard", "--quiet", "--no-recurse-submodules")
         await repository.do("worktree", "unlock", root)
