@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from tests.page.page_world import PageWorld
 
 _HERE = Path(__file__).parent
-# What a session needs, what must never break unnoticed, and every module of the page's own code.
-_SAMPLE = {"test_page_session", "test_page_sign_in", "test_page_foreign", "test_page_modules"}
+_SAMPLE = {"test_page_session", "test_page_foreign"}  # what everyone uses, and what must never be open
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
