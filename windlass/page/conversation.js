@@ -9,6 +9,7 @@ import { threadView } from "./thread.js";
 import { timelineView } from "./timeline.js";
 import { todoList, todoSummary } from "./todos.js";
 
+const CLICK_MILLISECONDS = 300; // a finger's click comes some frames after its release, at what is there then
 const NEAR_END_PIXELS = 48; // from the end at which a reader still counts as being there
 const DOING = { waiting: "Waits for you", running: "Working" };
 const ENDED = { completed: "completed", canceled: "was cancelled", failed: "failed", interrupted: "was interrupted" };
@@ -36,7 +37,8 @@ export function conversationView(app) {
   let thread = null;
   let isAtEnd = true;
   let lastTop = 0; // where it was scrolled to when we last looked
-  let isPressed = false; // a finger or a mouse's button is down on it
+  let isPressed = false; // a finger or a mouse's button is down on it, or its click has not come yet
+  let released = 0; // the timer of a release whose click has not come yet
   let hasNews = false;
   let drawnMessages = 0;
   let hasFailed = false; // the session could not be loaded
@@ -46,8 +48,11 @@ export function conversationView(app) {
   // Who opens a fold at the end wants to read it, and not to be carried away by what comes.
   scroller.addEventListener("click", (event) => event.target.closest("summary") && leaveEnd());
   // What moves between press and release is not clicked, and text that is being marked slips away.
-  scroller.addEventListener("pointerdown", (event) => (isPressed = event.button === 0), { passive: true });
-  for (const kind of ["pointerup", "pointercancel"]) addEventListener(kind, letGo, { capture: true, passive: true });
+  scroller.addEventListener("pointerdown", (event) => event.button === 0 && press(), { passive: true });
+  addEventListener("pointerup", awaitClick, { capture: true, passive: true });
+  addEventListener("click", () => released && letGo(), { capture: true, passive: true });
+  // No click follows these, and after a context menu perhaps no release either.
+  for (const kind of ["pointercancel", "contextmenu"]) addEventListener(kind, letGo, { capture: true, passive: true });
   addEventListener("blur", letGo); // of the window: the release may be somebody else's then
   whenPlaced(keepEnd);
   // Other late changes of height: pictures, the window itself.
@@ -216,10 +221,22 @@ export function conversationView(app) {
     requestAnimationFrame(noteScroll); // if it still is the end after the fold has opened, it is followed again
   }
 
+  function press() {
+    clearTimeout(released);
+    released = 0;
+    isPressed = true;
+  }
+
+  function awaitClick() {
+    if (isPressed && !released) released = setTimeout(letGo, CLICK_MILLISECONDS);
+  }
+
   function letGo() {
     if (!isPressed) return;
+    clearTimeout(released);
+    released = 0;
     isPressed = false;
-    // After the click, which comes behind this.
+    // Later: whoever hears of the same click must find everything where it was.
     requestAnimationFrame(() => {
       showTallCard();
       keepEnd();
