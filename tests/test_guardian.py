@@ -256,6 +256,7 @@ def _has_output(process: GuardedProcess) -> bool:
 
 async def test_a_command_that_ignores_sigterm_is_killed_after_the_grace(guardian: Guardian) -> None:
     """A cancel would wait for the command's own good time (B18)."""
+    assert limits.KILL_GRACE_SECONDS < limits.STOP_ASK_SECONDS  # or the run would be given up before
     process = await spawn(guardian, "trap '' TERM; echo up; sleep 3600; sleep 3600")
     await until(lambda: _has_output(process))
     began = time.monotonic()
@@ -357,6 +358,31 @@ async def test_a_spawn_that_is_cancelled_leaves_nothing(guardian: Guardian) -> N
             task.result().kill()
             await task.result().wait()
     assert (sleeper.pids(), guardian.running) == ([], 0)
+
+
+async def test_a_first_spawn_that_is_cancelled_leaves_nothing_and_says_nothing(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """The guardian starts with the first command: stopped at once, it would fill the log with its complaints."""
+    for steps in range(12):
+        guardian = Guardian()
+        task = asyncio.create_task(spawn(guardian, "sleep 3600"))
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        assert task.cancelled()
+        if steps == 6:
+            assert (await run(guardian, "echo on"))[1] == "on\n"  # the next one starts another
+        await guardian.aclose()
+    assert capfd.readouterr().err == ""
+
+
+async def test_a_guardian_that_does_not_start_in_time_is_told_as_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    """People would read that a command could not be started, and then nothing."""
+    monkeypatch.setattr(limits, "GUARDIAN_SPAWN_SECONDS", 0.0)
+    with pytest.raises(TimeoutError, match="The guardian did not start in time"):
+        await spawn(Guardian(), "true")
 
 
 async def test_closing_while_a_cancelled_spawn_is_still_being_undone_is_clean() -> None:

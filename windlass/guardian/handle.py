@@ -177,9 +177,13 @@ class _Link:
 
     async def _ready(self) -> None:
         loop = asyncio.get_running_loop()
-        async with asyncio.timeout(limits.GUARDIAN_SPAWN_SECONDS):
-            if await loop.sock_recv(self._connection, 1) != b"r":
-                raise OSError(errno.ECHILD, "The guardian process ended while it was starting")
+        try:
+            async with asyncio.timeout(limits.GUARDIAN_SPAWN_SECONDS):
+                said = await loop.sock_recv(self._connection, 1)
+        except TimeoutError:
+            raise TimeoutError(errno.ETIMEDOUT, "The guardian did not start in time") from None
+        if said != b"r":
+            raise OSError(errno.ECHILD, "The guardian process ended while it was starting")
         # It never says anything more: readable means that it is gone.
         loop.add_reader(self._connection.fileno(), self._notice_end)
 

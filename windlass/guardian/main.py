@@ -28,7 +28,10 @@ def main(server_descriptor: int) -> None:
     become_subreaper()
     stand_firm()
     with socket.socket(fileno=server_descriptor) as server:
-        server.send(b"r")
+        try:
+            server.send(b"r")
+        except ConnectionError:
+            return  # the command that we were started for was cancelled meanwhile
         guardian = _Guardian(server)
         guardian.serve()
     guardian.finish()
