@@ -71,7 +71,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     if config.getoption("--shuffle") is not None:
-        terminalreporter.write_line(f"again in this order: --shuffle {config.getoption('--shuffle')}")
+        # Both: of other tests the same seed makes another order.
+        chosen = f"--page {config.getoption('--page')} --shuffle {config.getoption('--shuffle')}"
+        terminalreporter.write_line(f"again in this order: {chosen}")
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

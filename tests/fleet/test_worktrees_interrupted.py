@@ -41,7 +41,7 @@ async def opened(worktrees: Worktrees, repository: Repository) -> Worktree:
 
 
 # Every command of ours that changes something, in order.
-OPENING = ("worktree add", "reset", "worktree unlock")
+OPENING = ("update-ref", "worktree add", "reset", "worktree unlock")
 SETTLING = ("add", "write-tree", "commit-tree", "update-ref", "worktree remove")
 
 

@@ -81,7 +81,7 @@ def test_a_diff_has_the_line_numbers_of_the_file() -> None:
 
 
 def test_a_diff_of_a_huge_change_is_bounded_in_size_and_time() -> None:
-    """A plan is made on the event loop: a slow comparison would freeze every client."""
+    """A comparison that takes long keeps a thread of the server, and with it everyone who wants the interpreter."""
     before = "".join(f"{number % 7}\n" for number in range(200_000))
     after = "".join(f"{number % 5}\n" for number in range(200_000))
     began = time.thread_time()  # what it computes, however little of the machine it gets
