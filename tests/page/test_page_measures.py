@@ -1,6 +1,7 @@
 """How large things are on the page: nothing is as high as the window that is not the window, and one part scrolls."""
 
 import asyncio
+from typing import Any
 
 import pytest
 from playwright.async_api import Route, expect
@@ -92,6 +93,17 @@ async def say_much_and_ask(world: PageWorld, screen: Screen, text: str) -> None:
     await call.end()
 
 
+async def asked_at_the_end(world: PageWorld, **options: Any) -> Screen:
+    """A page at the end of a long conversation, with all of it rendered and a question below."""
+    screen = await world.screen(await world.session(await world.client()), **options)
+    await screen.is_live()
+    await say_much_and_ask(world, screen, "\n\n".join(f"Paragraph {number}." for number in range(60)))
+    await expect(screen("permission-card")).to_contain_text("two")
+    await screen.page.evaluate(_STILL)
+    await screen.page.wait_for_function(_IS_AT_END)
+    return screen
+
+
 async def test_what_a_command_of_ones_own_printed_stands_below_it_and_is_no_higher_than_it_needs(
     world: PageWorld,
 ) -> None:
@@ -163,12 +175,7 @@ async def test_nothing_moves_between_press_and_release(world: PageWorld) -> None
 
 async def test_no_button_appears_under_a_finger_that_is_down(world: PageWorld) -> None:
     """It would take the release: neither what was pressed nor it itself is clicked, and the answer is lost."""
-    screen = await world.screen(await world.session(await world.client()))
-    await screen.is_live()
-    await say_much_and_ask(world, screen, "\n\n".join(f"Paragraph {number}." for number in range(60)))
-    await expect(screen("permission-card")).to_contain_text("two")
-    await screen.page.evaluate(_STILL)
-    await screen.page.wait_for_function(_IS_AT_END)
+    screen = await asked_at_the_end(world)
     await screen("deny").hover()
     await expect(screen("new-messages")).to_be_hidden()
     await screen.page.mouse.down()
@@ -186,12 +193,7 @@ async def test_what_grows_below_is_followed_though_the_page_hears_of_an_earlier_
     world: PageWorld,
 ) -> None:
     """Nobody scrolled, and yet the newest words would come out of sight."""
-    screen = await world.screen(await world.session(await world.client()))
-    await screen.is_live()
-    await say_much_and_ask(world, screen, "\n\n".join(f"Paragraph {number}." for number in range(60)))
-    await expect(screen("permission-card")).to_contain_text("two")
-    await screen.page.evaluate(_STILL)
-    await screen.page.wait_for_function(_IS_AT_END)
+    screen = await asked_at_the_end(world)
     await screen.page.evaluate(_GROW)
     await screen.page.wait_for_function(_IS_AT_END)
     await expect(screen("new-messages")).to_be_hidden()
@@ -202,11 +204,7 @@ async def test_what_grows_below_is_followed_though_the_page_hears_of_an_earlier_
 
 async def test_a_finger_s_click_finds_the_button_where_the_finger_was_lifted(world: PageWorld) -> None:
     """It comes some frames after the release: what moves in between is not clicked, or something else is."""
-    screen = await world.screen(await world.session(await world.client()), **PHONE)
-    await screen.is_live()
-    await say_much_and_ask(world, screen, "\n\n".join(f"Paragraph {number}." for number in range(60)))
-    await expect(screen("permission-card")).to_contain_text("two")
-    await screen.page.evaluate(_STILL)
+    screen = await asked_at_the_end(world, **PHONE)
     meanwhile, later = await screen.page.evaluate(_TOUCH)
     assert meanwhile == 0
     assert later > 0  # no click came: what grew below is followed now
