@@ -33,10 +33,12 @@ _LEAVE_THE_END = """() => {
 
 # Something below gets higher, and the page hears of an earlier scrolling before it can follow.
 _GROW = """() => {
+    const scroller = document.querySelector(".conversation-scroll");
+    scroller.style.overflowAnchor = "none";  // else the browser scrolls by itself now and then
     const more = document.createElement("div");
     more.style.height = "300px";
-    document.querySelector(".conversation-scroll .column").append(more);
-    document.querySelector(".conversation-scroll").dispatchEvent(new Event("scroll"));
+    scroller.querySelector(".column").append(more);
+    scroller.dispatchEvent(new Event("scroll"));
 }"""
 
 # Nothing has changed its height for twenty frames: all text is rendered.
