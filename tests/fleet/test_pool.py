@@ -4,18 +4,18 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 import msgspec
 import pytest
 
 from tests.fleet.recorder import World
-from tests.fleet.test_spawn import DEEDS, ENVIRONMENT, until
+from tests.fleet.test_spawn import DEEDS, ENVIRONMENT, NEVER_LISTENS, until
 from windlass import limits
 from windlass.fleet.pool.pool import Pool, PoolLimits
 from windlass.fleet.pool.pooled import PooledExecutor
-from windlass.fleet.pool.spawn import WorkerProcess
+from windlass.fleet.pool.spawn import PROGRAM, WorkerProcess
 from windlass.guardian.handle import Guardian
 from windlass.testing.processes import alive, marked
 from windlass.wire.execution import RunOutcome
@@ -25,8 +25,8 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 @asynccontextmanager
-async def a_pool(guardian: Guardian, **bounds: float) -> AsyncIterator[Pool]:
-    pool = Pool(guardian, ENVIRONMENT, msgspec.convert(bounds, PoolLimits))
+async def a_pool(guardian: Guardian, program: Sequence[str] = PROGRAM, **bounds: float) -> AsyncIterator[Pool]:
+    pool = Pool(guardian, ENVIRONMENT, msgspec.convert(bounds, PoolLimits), program=program)
     try:
         yield pool
     finally:
@@ -257,8 +257,8 @@ async def test_a_worker_that_cannot_be_started_fails_the_run_clearly(guardian: G
 
 async def test_a_cancel_while_a_worker_starts_leaves_nothing(guardian: Guardian) -> None:
     """I19: the worker would start for a run that is over."""
-    async with a_pool(guardian) as pool:
-        for seconds in (0.0, 0.1):
+    async with a_pool(guardian, NEVER_LISTENS) as pool:
+        for seconds in (0.0, 0.01, 0.1):
             world = World("pid")
             running = asyncio.create_task(run(pool, "", world=world))
             await asyncio.wait({running}, timeout=seconds)

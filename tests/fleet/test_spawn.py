@@ -24,6 +24,7 @@ REPOSITORY = Path(__file__).parent.parent.parent
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "PYTHONPATH": str(REPOSITORY)}
 ECHO = WorkerSpec(secret="", executor="echo")
 DEEDS = WorkerSpec(secret="", executor="tests.fleet.deeds:Deeds")
+NEVER_LISTENS = ("/bin/bash", "-c", "echo starting; exec sleep 3600")
 
 
 @pytest.fixture
@@ -134,9 +135,8 @@ async def test_a_worker_that_never_listens_is_not_waited_for(
 ) -> None:
     """A run would wait for ever for a process that hangs in its start."""
     monkeypatch.setattr(limits, "WORKER_START_SECONDS", 0.3)
-    program = ("/bin/bash", "-c", "echo starting; exec sleep 3600")
     with pytest.raises(WorkerFailed, match=r"did not listen within 0.3 seconds.*starting"):
-        await spawn_worker(guardian, ECHO, ENVIRONMENT, program=program)
+        await spawn_worker(guardian, ECHO, ENVIRONMENT, program=NEVER_LISTENS)
     assert guardian.running == 0
 
 
@@ -148,9 +148,8 @@ async def test_a_program_that_does_not_exist_is_a_clear_error(guardian: Guardian
 
 async def test_a_start_that_is_cancelled_leaves_nothing(guardian: Guardian) -> None:
     """I19: a run that is cancelled while its worker starts would leave the worker."""
-    never_listens = ("/bin/bash", "-c", "exec sleep 3600")
     for seconds in (0.0, 0.01, 0.1):
-        starting = asyncio.create_task(spawn_worker(guardian, ECHO, ENVIRONMENT, program=never_listens))
+        starting = asyncio.create_task(spawn_worker(guardian, ECHO, ENVIRONMENT, program=NEVER_LISTENS))
         await asyncio.wait({starting}, timeout=seconds)
         starting.cancel()
         with pytest.raises(asyncio.CancelledError):
