@@ -27,6 +27,10 @@ FOCUS = """() => {
     return [one.outerHTML.slice(0, 100), one === document.body || (marked && box.width > 1)];
 }"""
 
+# Two keys before the next frame is drawn, each for what has the focus then.
+ESCAPE_AND_ASK = """() => ["Escape", "?"].forEach((key) => document.activeElement.dispatchEvent(
+    new KeyboardEvent("keydown", {key, bubbles: true, cancelable: true})))"""
+
 
 async def is_accessible(screen: Screen) -> None:
     found = await axe.Axe().run(screen.page, options={"runOnly": RULES, "resultTypes": ["violations"]})
@@ -117,6 +121,17 @@ async def test_the_keyboard_alone_makes_a_session_prompts_answers_cancels_and_se
     await expect(screen("search-hit").first).to_be_visible()
     await keyboard.press("Escape")
     assert (world.directory / "made.txt").exists()
+
+
+async def test_a_key_right_after_the_search_was_closed_is_not_for_its_field(world: PageWorld) -> None:
+    """What a quick hand types would be written where nobody sees it, and do nothing."""
+    screen = await world.screen(address(await world.client()))
+    await screen.is_live()
+    await screen.page.keyboard.press("Control+k")
+    await expect(screen("search-input")).to_be_focused()
+    await screen.page.evaluate(ESCAPE_AND_ASK)
+    await expect(screen("search-dialog")).not_to_be_visible()
+    await expect(screen("help")).to_be_visible()
 
 
 async def test_focus_can_be_seen_wherever_the_tab_key_leads(world: PageWorld) -> None:

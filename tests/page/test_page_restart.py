@@ -92,6 +92,7 @@ async def test_a_prompt_that_was_sent_while_the_server_was_away_is_not_lost(own_
     await screen.is_live()
     await screen.shows("Nothing was said here yet.")
     await screen("session-item").filter(has_text="Interrupted").get_by_role("link").click()
+    await expect(screen("prompt")).to_have_value("Into the void.")
     await screen("prompt").press("Enter")
     await world.answer("Out of it.")
     await screen.shows_once("Into the void.")

@@ -26,7 +26,7 @@ export function searchDialog(app) {
   const dialog = h("dialog.search", { ...names, ...handlers }, input, note, results);
   let timer = 0;
   let question = 0; // the number of the newest question: an answer to an older one is thrown away
-  results.addEventListener("click", (event) => event.target.closest("a") && dialog.close());
+  results.addEventListener("click", (event) => event.target.closest("a") && close());
   return { open };
 
   function open() {
@@ -65,7 +65,7 @@ export function searchDialog(app) {
   function byKey(event) {
     if (event.key === "Escape") {
       event.preventDefault(); // a search field would take the first one to empty itself
-      return dialog.close();
+      return close();
     }
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (event.key === "Enter" && event.target === input) results.querySelector("a")?.click();
@@ -77,7 +77,13 @@ export function searchDialog(app) {
   }
 
   function outside(event) {
-    if (event.target === dialog) dialog.close(); // the backdrop belongs to the dialog
+    if (event.target === dialog) close(); // the backdrop belongs to the dialog
+  }
+
+  function close() {
+    dialog.close();
+    // The browser gives up a focus that cannot be seen with its next frame only: keys until then would be written there.
+    if (dialog.contains(document.activeElement)) document.activeElement.blur();
   }
 }
 
