@@ -13,6 +13,8 @@ const REFUSALS = new Set([401, 403, 409, 422]); // trying again would be told th
 export function createChannel({ workspace, path, clientId, deliver, report }) {
   let cursor = ""; // of the last fact that was delivered
   let session = ""; // that the tab seen last shows
+  let told = null; // the session that the server was told of, null when it is to be told
+  let isTelling = false;
   let attempt = null; // {abort, wake}: while the stream is wanted
   let connection = { state: "connecting", since: Date.now(), reason: "" };
   const channel = { workspace, path, start, pause, nudge, look, connection: () => connection };
@@ -149,11 +151,30 @@ export function createChannel({ workspace, path, clientId, deliver, report }) {
   }
 
   /** Presence belongs to the stream: a new one has to be told again. A browser that may only read is not counted. */
-  function tellSession() {
+  async function tellSession() {
+    told = null; // also what was told before: a window with a stream of its own may have said something else since
+    // One at a time: of two under way the server may hear the older one last, and would believe it.
+    if (isTelling) return;
+    isTelling = true;
+    try {
+      while (told !== session && connection.state === "live") {
+        const telling = session;
+        await postSession(telling);
+        told = telling;
+      }
+    } catch {
+      // The server cannot be reached: the next stream tells it.
+    } finally {
+      isTelling = false;
+    }
+  }
+
+  function postSession(telling) {
     const address = `/v1/workspaces/${encodeURIComponent(workspace)}/current-session?client_id=${clientId}`;
     const headers = { "Content-Type": "application/json" };
-    const body = JSON.stringify({ session_id: session });
-    fetch(address, { method: "POST", headers, body, credentials: "same-origin" }).catch(() => {});
+    const body = JSON.stringify({ session_id: telling });
+    // With the stream's signal: one that hangs must not outlast what it is about.
+    return fetch(address, { method: "POST", headers, body, credentials: "same-origin", signal: attempt?.abort.signal });
   }
 }
 
