@@ -19,6 +19,7 @@ import uvloop
 from windlass import limits
 from windlass.guardian.handle import Guardian
 from windlass.guardian.process import GuardedProcess
+from windlass.testing.processes import stand_still
 from windlass.wire.tools import ProcessExit, Spawner
 
 BASH = "/bin/bash"
@@ -511,7 +512,7 @@ async def test_closing_is_not_held_up_by_a_stopped_keeper() -> None:
     sleeper = Sleeper()
     guardian = await Guardian.start()
     process = await spawn(guardian, sleeper.line)
-    os.kill(_parent(process.pid), signal.SIGSTOP)
+    await stand_still(_parent(process.pid))
     await guardian.aclose()
     assert sleeper.pids() == []
     await finish(process)

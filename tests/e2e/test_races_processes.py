@@ -14,6 +14,7 @@ from conftest import Starter
 
 from windlass.testing.forked_program import ForkedProgram, fork
 from windlass.testing.model_server import ModelServer
+from windlass.testing.processes import stand_still
 from windlass.testing.server_process import Api, ServerProcess, until
 
 
@@ -72,7 +73,7 @@ async def attached(server: ServerProcess, directory: Path) -> AsyncIterator[Fork
 @contextlib.asynccontextmanager
 async def stopped(server: ServerProcess) -> AsyncIterator[None]:
     """Its sockets accept, and nothing is ever answered."""
-    os.kill(server.pid, signal.SIGSTOP)
+    await stand_still(server.pid)
     try:
         yield
     finally:

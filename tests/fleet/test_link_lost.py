@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import signal
 import socket
 import sys
 import time
@@ -18,6 +17,7 @@ from tests.fleet.recorder import World
 from tests.fleet.scripted_worker import Script, Talk, scripted_worker, served
 from windlass import limits
 from windlass.fleet.parent.link import RemoteExecutor
+from windlass.testing.processes import stand_still
 from windlass.wire.execution import RunOutcome
 
 BODY = {"tool_name": "bash", "permission_type": "execute", "resource": "ls", "question": "Run ls?"}
@@ -90,7 +90,7 @@ async def test_a_stalled_worker_is_lost_after_its_silence(monkeypatch: pytest.Mo
     world = World()
     running = asyncio.create_task(run(f"ws://127.0.0.1:{port}", world))
     await world.events.until(lambda: bool(world.events.events))
-    os.kill(process.pid, signal.SIGSTOP)
+    await stand_still(process.pid)
     try:
         outcome = await running
     finally:

@@ -17,7 +17,7 @@ from windlass.fleet.pool.pool import Pool, PoolLimits
 from windlass.fleet.pool.pooled import PooledExecutor
 from windlass.fleet.pool.spawn import PROGRAM, WorkerProcess
 from windlass.guardian.handle import Guardian
-from windlass.testing.processes import alive, marked
+from windlass.testing.processes import alive, marked, stand_still
 from windlass.wire.execution import RunOutcome
 from windlass.wire.worker import AgentSpec, ProviderSpec, WorkerSpec
 
@@ -142,7 +142,7 @@ async def test_a_stopped_worker_is_found_out_by_the_handshake(
     """A process that exists but does not answer would be given the run, and the run would be lost."""
     async with a_pool(guardian) as pool:
         first = await pid_of(pool)
-        os.kill(first, signal.SIGSTOP)
+        await stand_still(first)
         shipped, start = limits.LINK_CONNECT_SECONDS, pool._start
 
         async def start_in_peace(spec: WorkerSpec) -> WorkerProcess:

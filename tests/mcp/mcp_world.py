@@ -52,12 +52,12 @@ class McpWorld:
         assert reply.mcp_output is not None, reply.error
         return reply.mcp_output
 
-    async def until(self, state: str, after: int = 0) -> McpState:
-        """The first time this state was told, not counting the first `after` changes."""
+    async def until(self, state: str, after: int = 0, server: str = "") -> McpState:
+        """The first time this state was told, of any server or this one, not counting the first `after` changes."""
         async with asyncio.timeout(SECONDS):
             while True:
                 for told in self.told[after:]:
-                    if told.state == state:
+                    if told.state == state and server in ("", told.name):
                         return told
                 self._changed.clear()
                 await self._changed.wait()

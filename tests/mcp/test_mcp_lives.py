@@ -54,7 +54,7 @@ async def test_dead_servers_together_delay_a_run_by_no_more_than_their_time_and_
         before = loop.time()
         assert {tool.server for tool in await world.tools()} == {"b"}
         assert loop.time() - before < 1.8
-        failed = await world.until("error")
+        failed = await world.until("error", server="a")
         assert failed.error == "It was not ready within 1 s; a larger connect_timeout may help."
         assert not is_alive(int((tmp_path / "pid").read_text()))
 

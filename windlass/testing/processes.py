@@ -1,7 +1,10 @@
-"""Processes found again by a marker in their command line, through /proc."""
+"""Processes found again by a marker in their command line, looked at and stopped, through /proc."""
 
 import os
+import signal
 from pathlib import Path
+
+from windlass.testing.server_process import until
 
 
 def marked(marker: str) -> dict[int, str]:
@@ -42,11 +45,28 @@ def alive(pids: set[int]) -> set[int]:
     return {pid for pid in pids if not _is_over(pid)}
 
 
+async def stand_still(pid: int) -> None:
+    """Stop it, and return when all of it has stopped.
+
+    A thread that runs goes on until another one was given the signal, and may answer something on a busy machine.
+    """
+    os.kill(pid, signal.SIGSTOP)
+    await until(lambda: _is_still(pid), f"process {pid} has stopped")
+
+
+def _is_still(pid: int) -> bool:
+    return {_state(thread) for thread in Path(f"/proc/{pid}/task").iterdir()} == {"T"}
+
+
 def _is_over(pid: int) -> bool:
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+        return _state(Path(f"/proc/{pid}")) in "ZX"
     except OSError:
         return True
+
+
+def _state(process: Path) -> str:
+    return (process / "stat").read_text().rpartition(")")[2].split()[0]
 
 
 def open_descriptors(pid: int) -> int:
