@@ -1,6 +1,9 @@
 """Log lines are for people: nobody else decides what their terminal does."""
 
 import logging
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -32,3 +35,33 @@ def test_a_terminal_is_shown_less_than_the_file_keeps(tmp_path: Path) -> None:
     finally:
         logs.close()
     assert (tmp_path / LOG_NAME).read_text() == '{"event": "it began\\u001b", "level": "info"}\n'
+
+
+def test_lines_that_nobody_reads_any_more_are_no_error() -> None:
+    """`windlass serve 2>&1 | tee log`, and tee is gone: whatever was being decided would end at its log line."""
+    program = """
+import structlog
+from windlass import logs
+logs.configure("info")
+for _ in range(100):
+    structlog.get_logger().warning("x" * 1000)
+print("went on")
+"""
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=writing, text=True)
+    finally:
+        os.close(writing)
+    assert (done.returncode, done.stdout) == (0, "went on\n")
+
+
+def test_a_disk_that_takes_no_line_is_no_error() -> None:
+    """`windlass serve 2> log` on a full disk: the same. The line after it is tried again."""
+    with open("/dev/full", "w") as full:
+        line = logs._StandardError(full)
+        line.info("lost")
+        line.info("lost too")
+        assert os.fstat(full.fileno()).st_rdev == os.stat("/dev/full").st_rdev
+        with pytest.raises(OSError, match="No space"):
+            full.close()

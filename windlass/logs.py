@@ -32,7 +32,7 @@ def configure(level: str = "", shown_level: str = "") -> None:
         ],
         # What the file is for, a terminal need not show: so no logger leaves out more than the file does.
         wrapper_class=structlog.make_filtering_bound_logger(_number(level or "info")),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=lambda *_: _StandardError(sys.stderr),
         cache_logger_on_first_use=True,
     )
 
@@ -49,6 +49,23 @@ def close() -> None:
     file, _file = _file, None
     if file is not None:
         file.close()
+
+
+class _StandardError(structlog.PrintLogger):
+    """Writes lines and never raises: what is being decided must not end at its log line because nobody reads that."""
+
+    def msg(self, message: str) -> None:
+        try:
+            super().msg(message)
+        except BrokenPipeError:
+            # Its reader is gone for good. Left as it is, Python would try once more at its end, and fail.
+            nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+            os.dup2(nowhere, self._file.fileno())
+            os.close(nowhere)
+        except (OSError, ValueError):
+            pass  # a full disk, a terminal that was closed: the next line may be luckier
+
+    log = debug = info = warn = warning = err = error = critical = exception = fatal = failure = msg
 
 
 class _Output:

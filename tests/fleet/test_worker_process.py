@@ -18,6 +18,14 @@ from windlass.fleet.worker.echo import EchoExecutor
 from windlass.fleet.worker.worker import WorkerOptions, serve_worker
 from windlass.testing.server_process import until
 
+# As docs/workers.md shows it, without a word about logs: structlog prints them to standard output then.
+_OWN_PROGRAM = """
+import asyncio, sys
+from windlass.fleet.worker.echo import EchoExecutor
+from windlass.fleet.worker.worker import WorkerOptions, serve_worker
+sys.exit(asyncio.run(serve_worker(WorkerOptions(), EchoExecutor, lambda address: print(address.url, flush=True))))
+"""
+
 # -- the process -------------------------------------------------------------------------------------------------------
 
 
@@ -54,6 +62,32 @@ async def test_without_a_ready_file_the_url_is_printed(tmp_path: Path) -> None:
     async with PlainPeer((await process.stdout.readline()).decode().strip()) as peer:
         assert (await peer.ask("x"))[1]["status"] == "completed"
     assert await process.wait() == 0
+
+
+@pytest.mark.parametrize("who_logs", ["windlass worker", "a program that set up no log"])
+async def test_a_worker_whose_log_nobody_reads_any_more_leaves_all_the_same(tmp_path: Path, who_logs: str) -> None:
+    """It would stay for ever, because it could not say that it goes (B50)."""
+    is_ours = who_logs == "windlass worker"
+    argv = ["-m", "windlass", "worker", "--executor", "echo", "--mode", "one"] if is_ours else ["-c", _OWN_PROGRAM]
+    reading, writing = os.pipe()
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, *argv),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=writing if is_ours else subprocess.DEVNULL,
+        cwd=tmp_path,
+        env={**os.environ, "WINDLASS_LOG": "info"},
+    )
+    os.close(writing)
+    os.close(reading)
+    assert process.stdout is not None
+    url = (await process.stdout.readline()).decode().strip()
+    if not is_ours:
+        process.stdout._transport.close()  # type: ignore[attr-defined]  # where it prints its address, and its log
+    async with PlainPeer(url) as peer:
+        assert (await peer.ask("x"))[1]["status"] == "completed"
+    async with asyncio.timeout(20):
+        code = await process.wait()
+    assert code == 0 or not is_ours  # Python itself may complain of what somebody's program could not print
 
 
 async def test_the_end_of_standard_input_means_nothing_without_a_spec(tmp_path: Path) -> None:

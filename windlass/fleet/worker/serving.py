@@ -94,8 +94,9 @@ class Serving:
     def leave(self, code: int, reason: str, seconds: float = _LADDER_SECONDS) -> None:
         """Stop accepting, stop the runs, send their terminals, and go. `seconds`: for the runs to stop."""
         if not self._departure.done():
-            logger.info("worker leaves", reason=reason, code=code)
             self._departure.set_result((Departure(code, reason), seconds))
+            # After it is decided: a program of somebody's may log to where nobody reads any more, which raises.
+            logger.info("worker leaves", reason=reason, code=code)
 
     async def _say_goodbye(self, departure: Departure, seconds: float) -> None:
         for timer in (self._clock, self._turn_timer):
