@@ -7,6 +7,7 @@ import os
 import secrets
 import select
 import signal
+import socket
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -440,6 +441,19 @@ async def test_nothing_outlives_a_server_that_is_killed_with_force() -> None:
     server.kill()
     await server.wait()
     await until(lambda: sleeper.pids() == [] and not _command_line(guardian), limits.KILL_GRACE_SECONDS)
+
+
+async def test_whoever_was_told_the_end_hangs_up() -> None:
+    """I19: a server that leaves right after the end of a command would leave the connection to its keeper open."""
+    loop = asyncio.get_running_loop()
+    ours, keepers = socket.socketpair()
+    with keepers:
+        keepers.setblocking(False)
+        process = GuardedProcess(-1)
+        await loop.create_unix_connection(lambda: process, sock=ours)
+        await loop.sock_sendall(keepers, b'{"pid": 1}\n{"exit_code": 3, "reason": "exited"}\n')  # and no hanging up
+        assert await process.wait() == ProcessExit(3, "exited")
+        assert await asyncio.wait_for(loop.sock_recv(keepers, 1), 10) == b""
 
 
 async def test_ctrl_c_in_the_terminal_does_not_end_the_guardian(guardian: Guardian) -> None:

@@ -102,6 +102,10 @@ class GuardedProcess(asyncio.Protocol):
                 self._started.set_exception(OSError(number, message))
             case {"exit_code": int(code), "reason": ("exited" | "killed" | "lost") as reason}:
                 self._end(ProcessExit(code, reason))
+                if self._transport is not None:
+                    # It says nothing more. Left to the keeper, who hangs up a moment later, the connection would still
+                    # be open when a server leaves that has waited for this end.
+                    self._transport.close()
 
     def _end(self, how: ProcessExit) -> None:
         if not self.ended.done():

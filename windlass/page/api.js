@@ -40,7 +40,6 @@ export function createApi(clientId) {
     fileHistory: (id) => read(inSession(id, "/history")),
     undo: (id, runId) => change("POST", inSession(id, "/undo"), { run_id: runId }),
     setPlan: (id, on) => change("POST", inSession(id, "/plan"), { plan: on }),
-    currentSession: (id) => change("POST", inWorkspace("/current-session"), { session_id: id }),
 
     /** Send a prompt. Its `run_id` makes it safe to send again when the answer was lost: it is the same run. */
     prompt: (body) => patiently(() => change("POST", inWorkspace("/agent"), body)),
