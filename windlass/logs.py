@@ -4,6 +4,7 @@ import logging
 import os
 import sys
 from collections.abc import MutableMapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -59,9 +60,10 @@ class _StandardError(structlog.PrintLogger):
             super().msg(message)
         except BrokenPipeError:
             # Its reader is gone for good. Left as it is, Python would try once more at its end, and fail.
-            nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
-            os.dup2(nowhere, self._file.fileno())
-            os.close(nowhere)
+            with suppress(OSError):  # no descriptor is left: then the next line tries this again
+                nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+                os.dup2(nowhere, self._file.fileno())
+                os.close(nowhere)
         except (OSError, ValueError):
             pass  # a full disk, a terminal that was closed: the next line may be luckier
 
