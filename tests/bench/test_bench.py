@@ -1,5 +1,6 @@
 """The bench itself works: a small one, so that it cannot rot between the runs that people look at."""
 
+import asyncio
 import importlib
 import json
 from pathlib import Path
@@ -10,6 +11,8 @@ from bench import plan, rows
 from bench.__main__ import SECTIONS, page
 from bench.fleet import executor, link
 from bench.gaps import longest
+from bench.sections import overload
+from bench.wire import wire
 from windlass.fleet.worker.dialect import encode
 from windlass.fleet.worker.full_voice import FullVoice
 from windlass.wire.run_events import Delta
@@ -62,3 +65,12 @@ def test_gaps_before_the_measurement_do_not_count(tmp_path: Path) -> None:
     file.write_text("10.0 0.5 0.4\n20.0 0.030 0.012\n21.0 0.020 0.018\n")
     late, computed = longest(file, since=15.0)
     assert (round(late), round(computed)) == (30, 18)
+
+
+async def test_a_loop_that_does_not_answer_is_not_asked_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bare loop that drowns answers in seconds, if at all: two hundred questions would hold up all other figures."""
+    monkeypatch.setattr(overload, "_ASKING_SECONDS", 0.05)
+    silent = await asyncio.get_running_loop().create_server(asyncio.Protocol, "127.0.0.1", 0)
+    async with silent, wire(silent.sockets[0].getsockname()[1]) as requests:
+        took = await asyncio.wait_for(overload._ask(requests, plan.TINY), 20)
+    assert len(took) == 1 and took[0] >= 50, "what was waited for in vain counts as long as it was waited for"

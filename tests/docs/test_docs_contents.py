@@ -26,7 +26,7 @@ def test_every_decision_is_in_the_list_of_decisions() -> None:
 
 def test_the_figures_of_the_readme_are_those_that_were_measured() -> None:
     """A figure that was once true would be advertised for ever."""
-    rows = re.findall(r"^\| [^|]+ \| ([\d.]+ \w+) \| ([\d.]+ \w+)? ?\|$", pages()["README.md"], re.MULTILINE)
+    rows = re.findall(r"^\| [^|]+ \| ([\d.,]+ \w+) \| ([\d.,]+ \w+)? ?\|$", pages()["README.md"], re.MULTILINE)
     measured = {
         (ours, bare)
         for ours, bare in re.findall(r"^\| [^|]+ \| ([^|]+?) \| ([^|]*?) \|", pages()["docs/bench.md"], re.MULTILINE)
