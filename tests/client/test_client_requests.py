@@ -144,6 +144,15 @@ async def test_a_request_on_a_workspace_that_closed_opens_it_again(
     assert (session.title, server.creates) == ("Again", 2)
 
 
+async def test_a_request_on_a_workspace_that_somebody_else_opens_again_is_sent_again(
+    server: FakeWindlass, workspace: WorkspaceHandle
+) -> None:
+    """After a restart everyone who waits finds it closed, and one of them opens it: the others would be told 404."""
+    server.refuse("/sessions", web.json_response({"message": "This workspace is not open."}, status=404))
+    assert (await workspace.create_session("Again")).title == "Again"
+    assert server.creates == 1
+
+
 async def test_an_unknown_session_of_an_open_workspace_is_not_found(
     server: FakeWindlass, workspace: WorkspaceHandle
 ) -> None:

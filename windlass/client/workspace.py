@@ -334,9 +334,9 @@ class WorkspaceHandle:
         try:
             return await send()
         except NotFound:
-            if await self._is_open():
-                raise
-            await self.reopen()
+            if not await self._is_open():
+                await self.reopen()
+            # Also when it is open: it may be so only since then, by somebody else who met it closed.
             return await send()
 
     async def _is_open(self) -> bool:
