@@ -15,7 +15,7 @@ import time
 directory = sys.argv[1]
 options = dict(option.partition("=")[::2] for option in sys.argv[2:])
 SCHEMA = {"type": "object"}
-NAMES = ["big", "boom", "deep", "die", "echo", "flood", "grow", "half", "nonsense", "surrogate", "wait"]
+NAMES = ["big", "boom", "deaf", "deep", "die", "echo", "flood", "grow", "half", "nonsense", "surrogate", "wait"]
 tools = [{"name": name, "inputSchema": SCHEMA} for name in NAMES]
 
 
@@ -45,6 +45,12 @@ def call(number, name, arguments):
         os.write(1, b'{"jsonrpc": "2.0", "result": "' + b"x" * 1024 * 1024)
         for _ in range(100):
             os.write(1, b"x" * 1024 * 1024)
+    elif name == "deaf":
+        os.close(0)
+        send(id=number, result=text("what?"))
+        with open(os.path.join(directory, "gate")) as gate:
+            gate.read()
+        os._exit(7)
     elif name == "half":
         os.write(1, b'{"jsonrpc": "2.0", "id"')
         os._exit(0)

@@ -5,11 +5,12 @@ import os
 from pathlib import Path
 
 import pytest
-from mcp_world import McpWorld, is_alive, plain, written
+from mcp_world import SECONDS, McpWorld, is_alive, plain, written
 
 from windlass.mcp.place import Place
 from windlass.mcp.restarts import Restarts
 from windlass.mcp.server import Server
+from windlass.testing.server_process import until
 from windlass.wire.delegation import CallMcpTool, ListMcpTools
 
 
@@ -124,6 +125,33 @@ async def test_one_that_cannot_be_started_again_is_told_as_an_error(tmp_path: Pa
         await world.call("die")
         assert "exit code 7" in (await world.until("error")).error
         assert await world.tools() == []
+
+
+@pytest.mark.parametrize(
+    ("does_end", "told"), [(True, "It ended with exit code 7."), (False, "It does not read its input any more.")]
+)
+async def test_one_that_stops_reading_is_told_by_its_exit_code_if_it_ends(
+    does_end: bool, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first that is seen of a server that ends is a write that fails: a person would look for the wrong fault."""
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    async with McpWorld() as world:
+        place = Place("/tmp", world.guardian, {"PATH": os.environ["PATH"]})
+        server = Server(plain("a", tmp_path), place, lambda state: None)
+        assert (await server.call("deaf", {})).content == "what?"
+        assert server._connection is not None
+        ending = server._connection.ending
+        if does_end:
+            monkeypatch.setattr("windlass.mcp.stdio._EXIT_SECONDS", SECONDS)  # a busy machine is slow to end it
+        lost = asyncio.create_task(server.call("echo", {}))
+        await until(lambda: ending.near, "the write has failed")
+        if does_end:
+            os.close(os.open(gate, os.O_WRONLY))
+        await asyncio.wait_for(ending.wait(), SECONDS)
+        assert ending.reason == told
+        assert (await lost).is_error
+        await asyncio.wait({server.close()})
 
 
 async def test_a_cancel_is_told_to_the_server_and_its_answer_is_not_waited_for(tmp_path: Path) -> None:

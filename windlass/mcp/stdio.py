@@ -33,7 +33,7 @@ logger = structlog.get_logger("windlass.mcp")
 _GONE = (anyio.ClosedResourceError, anyio.BrokenResourceError)
 _ID = re.compile(rb'"id"\s*:\s*(\d{1,9})\b')  # ours are small numbers
 _ID_BYTES = 200  # from either end of a message: everyone writes it first or last
-_EXIT_SECONDS = 0.5  # between the end of its output and its own: a process that is ending is not waited for longer
+_EXIT_SECONDS = 0.5  # between the end of a pipe and its own: a process that is ending is not waited for longer
 
 
 @contextlib.asynccontextmanager
@@ -49,7 +49,7 @@ async def stdio_streams(
     incoming, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     # Room for some: a cancelled call leaves its notice here without waiting for a server that does not read.
     write, outgoing = anyio.create_memory_object_stream[SessionMessage](limits.MCP_OUTBOX_MESSAGES)
-    writing = asyncio.create_task(_write(stdin, outgoing, ending), name="mcp stdin")
+    writing = asyncio.create_task(_write(stdin, outgoing, process, ending), name="mcp stdin")
     reading = [
         asyncio.create_task(_Reader(incoming, outgoing, process, ending).follow(stdout), name="mcp stdout"),
         asyncio.create_task(words.follow(stderr), name="mcp stderr"),
@@ -111,12 +111,14 @@ async def _start(
     return process, Pipe(writing), Pipe(errors)
 
 
-async def _write(stdin: Pipe, outgoing: "Outgoing", ending: Ending) -> None:
+async def _write(stdin: Pipe, outgoing: "Outgoing", process: Process, ending: Ending) -> None:
     try:
         async for message in outgoing:
             await stdin.write(message.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
     except OSError:
-        ending.set("It does not read its input any more.")
+        # Mostly it is ending, and its output is just about to say so too: its exit code tells a person more than this.
+        ending.near = True
+        ending.set(await _how_it_ended(process, "It does not read its input any more."))
     except _GONE:
         pass  # the session is over
 
@@ -146,7 +148,7 @@ class _Reader:
         if self._nonsense:
             logger.info("an MCP server wrote lines that are no JSON-RPC messages", lines=self._nonsense)
         if not self._is_left:
-            self._ending.set(await self._exit())
+            self._ending.set(await _how_it_ended(self._process, "It closed its output."))
         with contextlib.suppress(OSError):
             while await stdout.read():
                 pass  # to its end: a process that cannot write cannot end politely either
@@ -171,13 +173,15 @@ class _Reader:
             return False
         return True
 
-    async def _exit(self) -> str:
-        try:
-            async with asyncio.timeout(_EXIT_SECONDS):
-                exit = await self._process.wait()
-        except TimeoutError:
-            return "It closed its output."
-        return f"It ended with exit code {exit.exit_code}."
+
+async def _how_it_ended(process: Process, otherwise: str) -> str:
+    """Its exit code, if it has one soon; `otherwise` is what is known of one that lives on."""
+    try:
+        async with asyncio.timeout(_EXIT_SECONDS):
+            exit = await process.wait()
+    except TimeoutError:
+        return otherwise
+    return f"It ended with exit code {exit.exit_code}."
 
 
 async def _parsed(line: bytes) -> types.JSONRPCMessage | None:
