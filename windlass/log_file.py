@@ -63,7 +63,7 @@ class LogFile:
                 dropped, self._dropped = self._dropped, 0
                 leaving = self._leaving
             if dropped:
-                lines.append(_line("log lines were dropped: the disk did not keep up", dropped=dropped))
+                lines.append(log_line("log lines were dropped: the disk did not keep up", dropped=dropped))
             if lines and not self._append("".join(f"{line}\n" for line in lines).encode()):
                 with self._changed:
                     self._dropped += dropped + len(lines) - bool(dropped)
@@ -110,6 +110,7 @@ def _cut(line: str) -> str:
     return json.dumps({"event": event, **kept, "left_out": f"a line of {len(line)} characters"})
 
 
-def _line(event: str, **fields: int) -> str:
+def log_line(event: str, **fields: int) -> str:
+    """What the log says of itself, as one of its lines."""
     now = datetime.now(UTC).isoformat().replace("+00:00", "Z")
     return json.dumps({"event": event, **fields, "level": "warning", "timestamp": now})

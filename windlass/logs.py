@@ -2,6 +2,7 @@
 
 import logging
 import os
+import select
 import sys
 from collections.abc import MutableMapping
 from contextlib import suppress
@@ -10,7 +11,7 @@ from typing import Any
 
 import structlog
 
-from windlass.log_file import LogFile
+from windlass.log_file import LogFile, log_line
 
 _file: LogFile | None = None  # of this process; loggers are made once and kept, so it is looked up with every line
 
@@ -23,6 +24,7 @@ def configure(level: str = "", shown_level: str = "") -> None:
     """
     terminal = sys.stderr.isatty()
     shown = _number(shown_level or level or ("warning" if terminal else "info"))
+    standard_error = _StandardError(sys.stderr)  # one for all loggers: it counts what its reader missed
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
@@ -33,7 +35,7 @@ def configure(level: str = "", shown_level: str = "") -> None:
         ],
         # What the file is for, a terminal need not show: so no logger leaves out more than the file does.
         wrapper_class=structlog.make_filtering_bound_logger(_number(level or "info")),
-        logger_factory=lambda *_: _StandardError(sys.stderr),
+        logger_factory=lambda *_: standard_error,
         cache_logger_on_first_use=True,
     )
 
@@ -53,11 +55,18 @@ def close() -> None:
 
 
 class _StandardError(structlog.PrintLogger):
-    """Writes lines and never raises: what is being decided must not end at its log line because nobody reads that."""
+    """Writes lines; never raises and never waits, because what is being decided must not end at its log line.
+
+    A reader that sleeps (a pager, a stopped terminal) misses lines, and is told how many as soon as it reads again.
+    """
+
+    _missed = 0
+    _is_cut = False  # the reader has the beginning of a line that had no room whole
 
     def msg(self, message: str) -> None:
         try:
-            super().msg(message)
+            with self._lock:  # the library's: a thread's line must not come between two pieces of another
+                self._tell(message)
         except BrokenPipeError:
             # Its reader is gone for good. Left as it is, Python would try once more at its end, and fail.
             with suppress(OSError):  # no descriptor is left: then the next line tries this again
@@ -67,7 +76,33 @@ class _StandardError(structlog.PrintLogger):
         except (OSError, ValueError):
             pass  # a full disk, a terminal that was closed: the next line may be luckier
 
+    def _tell(self, message: str) -> None:
+        if self._missed and self._write(log_line("log lines were dropped: nobody read them", dropped=self._missed)):
+            self._missed = 0
+        if self._missed or not self._write(message):
+            self._missed += 1
+
+    def _write(self, line: str) -> bool:
+        """Write a whole line, if there is room for it now."""
+        descriptor = self._file.fileno()
+        content = ("\n" * self._is_cut + line + "\n").encode(errors="backslashreplace")
+        for start in range(0, len(content), select.PIPE_BUF):
+            # No more than that at once: so much has room in a pipe that says it has any, and nobody waits.
+            if not _is_ready(descriptor):
+                self._is_cut = self._is_cut or start > 0
+                return False
+            os.write(descriptor, content[start : start + select.PIPE_BUF])
+        self._is_cut = False
+        return True
+
     log = debug = info = warn = warning = err = error = critical = exception = fatal = failure = msg
+
+
+def _is_ready(descriptor: int) -> bool:
+    """Whether it takes something now. One that is broken is ready too: the write will say in which way."""
+    room = select.poll()
+    room.register(descriptor, select.POLLOUT)
+    return bool(room.poll(0))
 
 
 class _Output:
