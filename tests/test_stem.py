@@ -1,7 +1,9 @@
 """What test servers are forked from: the processes are as real as those that are started."""
 
 import asyncio
+import contextlib
 import os
+import select
 import signal
 import sys
 from asyncio.subprocess import PIPE
@@ -52,6 +54,23 @@ async def test_a_forked_process_sees_the_environment_it_was_given_and_no_other(s
     doctor = fork(stem, tmp_path / "log", "doctor", HOME=str(home), XDG_DATA_HOME=str(home / "data"))
     await until(lambda: doctor.poll() is not None, "it has ended")
     assert str(home / "data") in (tmp_path / "log").read_text()
+
+
+def test_what_was_forked_does_not_outlive_the_test_process(tmp_path: Path) -> None:
+    """A suite that is killed would leave its servers behind, and they would be in the way of the next one."""
+    made = Stem("windlass.testing.watched_program")
+    script = tmp_path / "sleep.py"
+    script.write_text("import time; time.sleep(600)")
+    with (tmp_path / "log").open("wb") as log:
+        sleeper = made.fork([str(script)], dict(os.environ), log.fileno(), is_script=True)
+    ended = os.pidfd_open(sleeper.pid)
+    try:
+        made.close()  # all that a stem is told of the death of a test process
+        assert select.select([ended], [], [], WAIT_SECONDS)[0]
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(ended, signal.SIGKILL)
+        os.close(ended)
 
 
 # -- what is as in a Python that is started from nothing ---------------------------------------------------------------

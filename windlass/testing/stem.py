@@ -174,13 +174,22 @@ class Forked:
 
 
 def main(descriptor: int, program: str) -> None:
-    """Fork whenever asked to, tell of every end, and leave when the test process has."""
+    """Fork whenever asked to, tell of every end, and leave when the test process has, with all that it left."""
     start: Callable[[], Any] = importlib.import_module(program).start
     gc.collect()
     gc.freeze()  # a collection in a forked process would write to, and so copy, all that is loaded
     gc.disable()
-    link = socket.socket(fileno=descriptor)
     watched: dict[int, tuple[int, list[int]]] = {}  # pidfd -> pid, where its end is told if not on the link
+    try:
+        with socket.socket(fileno=descriptor) as link:
+            _serve(link, watched, start)
+    finally:
+        # A test process that was killed has stopped nothing: its servers would be in the way of the next one's.
+        for pid, _ in watched.values():
+            os.kill(pid, signal.SIGKILL)
+
+
+def _serve(link: socket.socket, watched: dict[int, tuple[int, list[int]]], start: Callable[[], Any]) -> None:
     while True:
         readable: list[Any] = [link, *watched]
         ready = select.select(readable, [], [])[0]
