@@ -77,6 +77,17 @@ async def spawn(guardian: Guardian, script: str) -> GuardedProcess:
     return await guardian.spawn([BASH, "-c", script], cwd="/", env=ENVIRONMENT)
 
 
+async def cancel(spawning: "asyncio.Task[GuardedProcess]") -> None:
+    """Cancel a spawn. On a machine that was busy meanwhile it may be done already: then end what it started."""
+    spawning.cancel()
+    await asyncio.gather(spawning, return_exceptions=True)
+    if not spawning.cancelled():
+        process = spawning.result()
+        os.close(process.output)
+        process.kill()
+        await process.wait()
+
+
 async def finish(process: GuardedProcess) -> tuple[ProcessExit, str]:
     """Wait for the end and read all output (small enough for a pipe's buffer)."""
     exit = await asyncio.wait_for(process.wait(), 20)
@@ -353,12 +364,7 @@ async def test_a_spawn_that_is_cancelled_leaves_nothing(guardian: Guardian) -> N
         task = asyncio.create_task(spawn(guardian, sleeper.line))
         for _ in range(steps):
             await asyncio.sleep(0)
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-        if not task.cancelled():
-            os.close(task.result().output)
-            task.result().kill()
-            await task.result().wait()
+        await cancel(task)
     assert (sleeper.pids(), guardian.running) == ([], 0)
 
 
@@ -371,9 +377,7 @@ async def test_a_first_spawn_that_is_cancelled_leaves_nothing_and_says_nothing(
         task = asyncio.create_task(spawn(guardian, "sleep 3600"))
         for _ in range(steps):
             await asyncio.sleep(0)
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-        assert task.cancelled()
+        await cancel(task)
         if steps == 6:
             assert (await run(guardian, "echo on"))[1] == "on\n"  # the next one starts another
         await guardian.aclose()
