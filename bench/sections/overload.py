@@ -13,8 +13,8 @@ from bench.world import World, world
 _AIM_MS = 50.0
 _TIMES_TOO_MUCH = 2
 _PAUSE_SECONDS = 0.02
-# Of one row of questions. The bare loop reads whatever is there before it looks at anything else: on a fast machine it
-# needs seconds for each answer, and two hundred of them would take the better part of an hour.
+# Of one row of questions, and of the last of them. The bare loop reads whatever is there before it looks at anything
+# else: on a fast machine it needs seconds for each answer, and two hundred would take the better part of an hour.
 _ASKING_SECONDS = 20.0
 _TOKENS = 10**7  # more than is sent before the end of it
 
@@ -30,13 +30,18 @@ async def measure(plan: Plan, scratch: Path) -> list[Row]:
         async with wire(here.port, here.server.token) as first, wire(here.port, here.server.token) as second:
             health, cancels = await asyncio.gather(_ask(first, plan), _cancel(here, second, runs, prompt, plan))
     bare = await _bare(plan, prompt)
-    note = f"{busy.tokens / busy.seconds:,.0f} tokens/s carried, {rate * plan.busy_sessions:,} offered"
-    if len(bare) < plan.probes:
-        note += f"; bare: {len(bare)} of {plan.probes} questions, then {_ASKING_SECONDS:.0f} s were over"
+    carried = f"{busy.tokens / busy.seconds:,.0f} tokens/s carried, {rate * plan.busy_sessions:,} offered"
+    few = (_shortage("bare: ", bare, plan.probes), _shortage("", health, plan.probes))
+    note = "; ".join(words for words in (carried, *few) if words)
     return [
         *_rows("/v1/health at twice the load", health, bare, note=note),
-        *_rows("cancel answered at twice the load", cancels, bare),
+        *_rows("cancel answered at twice the load", cancels, bare, note=_shortage("", cancels, plan.probes // 2)),
     ]
+
+
+def _shortage(who: str, took: list[float], wanted: int) -> str:
+    """That a figure rests on fewer answers than it should."""
+    return "" if len(took) == wanted else f"{who}{len(took)} of {wanted} questions in {_ASKING_SECONDS:.0f} s"
 
 
 async def _capacity(plan: Plan, scratch: Path) -> float:
@@ -52,16 +57,16 @@ async def _ask(requests: Wire, plan: Plan) -> list[float]:
     ends = time.monotonic() + _ASKING_SECONDS
     took: list[float] = []
     while len(took) < plan.probes and time.monotonic() < ends:
-        took.append(await _answer(requests, "GET", "/v1/health", expect=200, ends=ends))
+        took.append(await _answer(requests, "GET", "/v1/health", expect=200))
         await asyncio.sleep(_PAUSE_SECONDS)
     return took
 
 
-async def _answer(requests: Wire, method: str, path: str, *, expect: int, ends: float) -> float:
-    """How many milliseconds the answer took. One that has not come when the time `ends` took at least until then."""
+async def _answer(requests: Wire, method: str, path: str, *, expect: int) -> float:
+    """How many milliseconds the answer took; one that was waited for in vain took at least as long as that."""
     began = time.monotonic()
     try:
-        async with asyncio.timeout(ends - began):
+        async with asyncio.timeout(_ASKING_SECONDS):
             return (await requests.timed(method, path, expect=expect))[1]
     except TimeoutError:
         return (time.monotonic() - began) * 1000
@@ -75,7 +80,7 @@ async def _cancel(here: World, requests: Wire, runs: list[str], prompt: str, pla
     took: list[float] = []
     while len(took) < plan.probes // 2 and time.monotonic() < ends:
         run = runs.pop(0)
-        took.append(await _answer(requests, "POST", f"{base}/runs/{run}/cancel{query}", expect=202, ends=ends))
+        took.append(await _answer(requests, "POST", f"{base}/runs/{run}/cancel{query}", expect=202))
         session = await here.api.new_session()
         runs.append((await here.api.prompt(session, prompt))["run_id"])
         await asyncio.sleep(_PAUSE_SECONDS)
