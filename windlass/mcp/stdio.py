@@ -72,7 +72,7 @@ async def _close(
     reading: "list[asyncio.Task[None]]",
 ) -> None:
     if ending.near:
-        await ending.wait()  # bounded by the reader: it finds out how the process ended
+        await ending.wait()  # bounded: whoever noticed first, reader or writer, finds out how the process ended
     ending.set("")  # from here on it is we who end it
     await _cancel([writing])
     pipes[0].close()  # how the protocol says goodbye

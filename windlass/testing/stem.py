@@ -200,10 +200,12 @@ def _serve(link: socket.socket, watched: dict[int, tuple[int, list[int]]], start
             packet, descriptors, _, _ = socket.recv_fds(link, _PACKET_BYTES, _DESCRIPTORS)
             if not packet:
                 return
+            request = msgspec.msgpack.decode(packet, type=Request)
             pid = os.fork()
             if pid == 0:
+                watched.clear()  # its siblings are not its own to end
                 link.close()
-                _become(msgspec.msgpack.decode(packet, type=Request), descriptors[:3], start)
+                _become(request, descriptors[:3], start)
             for standard in descriptors[:3]:
                 os.close(standard)
             watched[os.pidfd_open(pid)] = (pid, descriptors[3:])
