@@ -17,8 +17,9 @@ ARROWS = {
     "errors": set(),
     "ids": set(),
     "clock": set(),
-    "logs": {"log_file"},
-    "log_file": {"limits"},
+    "logs": {"log_file", "log_queue"},
+    "log_file": {"limits", "log_queue"},
+    "log_queue": {"limits"},
     "wire": set(),
     "config": {"limits", "models"},  # what the names of providers mean
     "core": {"wire", "errors", "limits"},

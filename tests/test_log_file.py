@@ -52,9 +52,9 @@ def test_it_never_takes_more_than_its_bound(tmp_path: Path, monkeypatch: pytest.
 def test_a_disk_that_hangs_holds_nobody_up_and_what_is_dropped_is_said(tmp_path: Path) -> None:
     """Every stream of the server would stop with the disk. The file is a pipe here, which blocks its writer."""
     os.mkfifo(tmp_path / LOG_NAME)
-    file = LogFile(tmp_path, queue_lines=5)
+    file = LogFile(tmp_path, queue_characters=5 * len('{"number": 0}'))
     file.write('{"number": -1}')
-    until(lambda: not file._waiting)  # the thread has taken it, and hangs with it until somebody reads the pipe
+    until(lambda: not file._queue._waiting)  # the thread has taken it, and hangs with it until somebody reads the pipe
     for number in range(9):
         file.write(json.dumps({"number": number}))
     reader = os.open(tmp_path / LOG_NAME, os.O_RDONLY)

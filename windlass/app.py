@@ -81,14 +81,14 @@ def serve(options: ServeOptions) -> int:
         runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
     except ImportError:  # where uvloop is not to be had, the standard loop serves
         runner = asyncio.Runner()
-    with runner:
-        try:
+    try:
+        with runner:
             return runner.run(Server(options).run())
-        except WindlassError as error:
-            print(f"windlass: {error.message}", file=sys.stderr)
-            return 1
-        finally:
-            logs.close()
+    except WindlassError as error:
+        print(f"windlass: {error.message}", file=sys.stderr)
+        return 1
+    finally:
+        logs.close()
 
 
 class Server:

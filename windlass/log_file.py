@@ -1,4 +1,4 @@
-"""The server's log as a file: whoever writes a line never waits for the disk; one thread does.
+"""The server's log as a file, filed by a thread of its own.
 
 JSON lines in `windlass.log`, readable by its owner alone. A file that is full becomes `windlass.log.1`, that one
 `windlass.log.2`, and what was that is gone. `windlass logs` reads them.
@@ -7,11 +7,10 @@ JSON lines in `windlass.log`, readable by its owner alone. A file that is full b
 import json
 import os
 import sys
-import threading
-from datetime import UTC, datetime
 from pathlib import Path
 
 from windlass import limits
+from windlass.log_queue import LogQueue, log_line
 
 LOG_NAME = "windlass.log"
 
@@ -25,50 +24,20 @@ def generations(data_dir: Path) -> list[Path]:
 class LogFile:
     """Takes lines at once and files them soon. What a slow disk makes it drop is counted, and said in the log."""
 
-    def __init__(self, data_dir: Path, queue_lines: int = limits.LOG_QUEUE_LINES) -> None:
+    def __init__(self, data_dir: Path, queue_characters: int = limits.LOG_QUEUE_CHARACTERS) -> None:
         self._files = generations(data_dir)
-        self._queue_lines = queue_lines
-        self._waiting: list[str] = []
-        self._dropped = 0
-        self._leaving = False
         self._complained = False
-        # Held for the moment of a list's append or swap, never while the disk is at work.
-        self._changed = threading.Condition()
-        self._thread = threading.Thread(target=self._file_lines, name="log file", daemon=True)
-        self._thread.start()
+        self._queue = LogQueue(self._append, _told, "log file", queue_characters)
 
     def write(self, line: str) -> None:
         """File a line (without its end), soon. Never waits: a disk that hangs must not stop every stream."""
-        with self._changed:
-            if len(self._waiting) >= self._queue_lines:
-                self._dropped += 1
-                return
-            self._waiting.append(line if len(line) <= limits.LOG_LINE_CHARACTERS else _cut(line))
-            self._changed.notify()
+        self._queue.put(line if len(line) <= limits.LOG_LINE_CHARACTERS else _cut(line))
 
-    def close(self, seconds: float = limits.LOG_CLOSE_SECONDS) -> None:
-        """File what waits, as far as that takes no longer than this. The thread of a disk that hangs is left behind."""
-        with self._changed:
-            self._leaving = True
-            self._changed.notify()
-        self._thread.join(seconds)
+    def close(self) -> None:
+        """File what waits, as far as that takes no longer than a moment."""
+        self._queue.close()
 
-    # -- in the thread --
-
-    def _file_lines(self) -> None:
-        while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._waiting or self._leaving)
-                lines, self._waiting = self._waiting, []
-                dropped, self._dropped = self._dropped, 0
-                leaving = self._leaving
-            if dropped:
-                lines.append(log_line("log lines were dropped: the disk did not keep up", dropped=dropped))
-            if lines and not self._append("".join(f"{line}\n" for line in lines).encode()):
-                with self._changed:
-                    self._dropped += dropped + len(lines) - bool(dropped)
-            if leaving:
-                return
+    # -- in the queue's thread --
 
     def _append(self, content: bytes) -> bool:
         """Opened for each batch: a file that somebody moved or removed is simply there again."""
@@ -110,7 +79,5 @@ def _cut(line: str) -> str:
     return json.dumps({"event": event, **kept, "left_out": f"a line of {len(line)} characters"})
 
 
-def log_line(event: str, **fields: int) -> str:
-    """What the log says of itself, as one of its lines."""
-    now = datetime.now(UTC).isoformat().replace("+00:00", "Z")
-    return json.dumps({"event": event, **fields, "level": "warning", "timestamp": now})
+def _told(dropped: int) -> str:
+    return log_line("log lines were dropped: the disk did not keep up", dropped=dropped)

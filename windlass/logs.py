@@ -1,8 +1,10 @@
 """Structured logs: one JSON object a line, or coloured lines on a terminal; and in a file, for `windlass logs`."""
 
+import atexit
 import logging
 import os
 import select
+import stat
 import sys
 from collections.abc import MutableMapping
 from contextlib import suppress
@@ -11,8 +13,10 @@ from typing import Any
 
 import structlog
 
-from windlass.log_file import LogFile, log_line
+from windlass.log_file import LogFile
+from windlass.log_queue import LogQueue, log_line
 
+_standard_error: "_File | _Readers | None" = None
 _file: LogFile | None = None  # of this process; loggers are made once and kept, so it is looked up with every line
 
 
@@ -24,7 +28,9 @@ def configure(level: str = "", shown_level: str = "") -> None:
     """
     terminal = sys.stderr.isatty()
     shown = _number(shown_level or level or ("warning" if terminal else "info"))
-    standard_error = _StandardError(sys.stderr)  # one for all loggers: it counts what its reader missed
+    global _standard_error
+    _standard_error = _opened(terminal)
+    atexit.register(close)
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
@@ -35,7 +41,7 @@ def configure(level: str = "", shown_level: str = "") -> None:
         ],
         # What the file is for, a terminal need not show: so no logger leaves out more than the file does.
         wrapper_class=structlog.make_filtering_bound_logger(_number(level or "info")),
-        logger_factory=lambda *_: standard_error,
+        logger_factory=lambda *_: _standard_error,
         cache_logger_on_first_use=True,
     )
 
@@ -46,63 +52,85 @@ def keep_in(data_dir: Path) -> None:
     _file = LogFile(data_dir)
 
 
+def _opened(terminal: bool) -> "_File | _Readers":
+    try:
+        descriptor = sys.stderr.fileno()
+        is_file = stat.S_ISREG(os.fstat(descriptor).st_mode)
+    except (OSError, ValueError):
+        is_file = True  # it has no descriptor: a text in memory, which takes lines as a file does
+    if is_file:
+        # At once, and not soon: what a crash leaves there is then all that was said before it.
+        return _File(sys.stderr)
+    return _Readers(descriptor, terminal)
+
+
 def close() -> None:
-    """File what waits and let the file go. Blocks for a moment: not for a running event loop."""
+    """Write what waits, and no more after it. Blocks for a moment: not for a running event loop."""
     global _file
     file, _file = _file, None
     if file is not None:
         file.close()
+    if isinstance(_standard_error, _Readers):
+        _standard_error.close()
 
 
-class _StandardError(structlog.PrintLogger):
-    """Writes lines; never raises and never waits, because what is being decided must not end at its log line.
-
-    A reader that sleeps (a pager, a stopped terminal) misses lines, and is told how many as soon as it reads again.
-    """
-
-    _missed = 0
-    _is_cut = False  # the reader has the beginning of a line that had no room whole
+class _File(structlog.PrintLogger):
+    """Writes lines into a file and never raises: what is being decided must not end at its log line."""
 
     def msg(self, message: str) -> None:
         try:
-            with self._lock:  # the library's: a thread's line must not come between two pieces of another
-                self._tell(message)
-        except BrokenPipeError:
-            # Its reader is gone for good. Left as it is, Python would try once more at its end, and fail.
-            with suppress(OSError):  # no descriptor is left: then the next line tries this again
-                nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
-                os.dup2(nowhere, self._file.fileno())
-                os.close(nowhere)
+            super().msg(message)
         except (OSError, ValueError):
-            pass  # a full disk, a terminal that was closed: the next line may be luckier
-
-    def _tell(self, message: str) -> None:
-        if self._missed and self._write(log_line("log lines were dropped: nobody read them", dropped=self._missed)):
-            self._missed = 0
-        if self._missed or not self._write(message):
-            self._missed += 1
-
-    def _write(self, line: str) -> bool:
-        """Write a whole line, if there is room for it now."""
-        descriptor = self._file.fileno()
-        content = ("\n" * self._is_cut + line + "\n").encode(errors="backslashreplace")
-        for start in range(0, len(content), select.PIPE_BUF):
-            # No more than that at once: so much has room in a pipe that says it has any, and nobody waits.
-            if not _is_ready(descriptor):
-                self._is_cut = self._is_cut or start > 0
-                return False
-            os.write(descriptor, content[start : start + select.PIPE_BUF])
-        self._is_cut = False
-        return True
+            pass  # a full disk: the next line may be luckier
 
     log = debug = info = warn = warning = err = error = critical = exception = fatal = failure = msg
 
 
-def _is_ready(descriptor: int) -> bool:
-    """Whether it takes something now. One that is broken is ready too: the write will say in which way."""
-    room = select.poll()
-    room.register(descriptor, select.POLLOUT)
-    return bool(room.poll(0))
+class _Readers:
+    """Hands lines to whoever reads standard error, and waits for nobody: a pager may sleep, a terminal stand still."""
+
+    def __init__(self, descriptor: int, terminal: bool) -> None:
+        self._descriptor = descriptor
+        told = "log lines were dropped: they were not read in time"
+        self._queue = LogQueue(
+            self._append,
+            lambda dropped: f"windlass: {dropped} {told}" if terminal else log_line(told, dropped=dropped),
+            "standard error",
+        )
+
+    def msg(self, message: str) -> None:
+        self._queue.put(message)
+
+    def close(self) -> None:
+        """Give them a moment for what waits."""
+        self._queue.close()
+
+    def _append(self, content: bytes) -> bool:
+        """In the queue's thread, which may wait for as long as they like."""
+        left = memoryview(content)
+        try:
+            while left:
+                left = left[self._write(left) :]
+        except BrokenPipeError:
+            # Its reader is gone for good. Left as it is, Python would try once more at its end, and fail.
+            with suppress(OSError):  # no descriptor is left: then the next line tries this again
+                nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+                os.dup2(nowhere, self._descriptor)
+                os.close(nowhere)
+        except OSError:
+            return False  # a terminal that was closed
+        return True
+
+    def _write(self, content: memoryview) -> int:
+        try:
+            return os.write(self._descriptor, content)
+        except BlockingIOError:  # somebody who shares it wants never to wait
+            room = select.poll()
+            room.register(self._descriptor, select.POLLOUT)
+            room.poll()
+            return 0
+
+    log = debug = info = warn = warning = err = error = critical = exception = fatal = failure = msg
 
 
 class _Output:

@@ -62,6 +62,7 @@ def serve(command: WorkerCommand) -> int:
         runner.close()
         return code
     # What a run left behind does not end, and waiting for it is what closing the loop would do, for ever.
+    logs.close()
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
